@@ -1,0 +1,84 @@
+"""What an engine for scripts has to offer, and which one is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from catenary.jsontext import Json
+    from catenary.message import Message
+
+PARAMETERS = ("msg", "metadata", "msgType", "dataType")
+"""What a script is given, in this order: payload, metadata, message type, data type."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptLimits:
+    """What one call of a script may use up.
+
+    Args:
+        timeout_s: Seconds of processor time of this process; 0 or less means no limit.
+        memory_bytes: Bytes that all values of one script may take together.
+        stack_bytes: Bytes of stack; each call of a function inside the script takes about 500 of them.
+    """
+
+    timeout_s: float = 2.0
+    memory_bytes: int = 64 * 2**20
+    stack_bytes: int = 512 * 2**10
+
+
+class CompiledScript(Protocol):
+    """A script that is ready to be called, from any thread and from many at once."""
+
+    def call(self, message: Message) -> Json:
+        """Run the script on a message; give what it returned as a JSON value (`None` for nothing).
+
+        Whatever the script does to its arguments stays inside the call.
+
+        Raises:
+            ScriptError: When it threw, ran too long, took too much memory or returned what is no JSON.
+        """
+        ...
+
+
+class ScriptEngine(Protocol):
+    """Compiles scripts of one language."""
+
+    def compile(
+        self,
+        source: str,
+        *,
+        function: str,
+        parameters: Sequence[str] = PARAMETERS,
+        names: Mapping[str, Json] | None = None,
+        limits: ScriptLimits | None = None,
+    ) -> CompiledScript:
+        """Compile the body of a function.
+
+        Args:
+            source: The statements between the braces of the function.
+            function: The name by which the function can call itself.
+            parameters: The names of the four arguments, in the order of `PARAMETERS`.
+            names: Read-only globals, JSON values by name.
+            limits: What a call may use up; the defaults of `ScriptLimits` if absent.
+
+        Raises:
+            ScriptError: When the source is no valid script (the text tells line and column), or no engine is installed.
+        """
+        ...
+
+
+def default_engine() -> ScriptEngine:
+    """Give the engine for JavaScript. Raises: ScriptError: when its package is not installed."""
+    from catenary.errors import ScriptError
+
+    try:
+        from catenary.expr.quickjs_engine import QuickJsEngine
+    except ImportError as error:
+        raise ScriptError(
+            "scripts need the package quickjs-ng: pip install 'catenary[js]'", hint="pip install 'catenary[js]'"
+        ) from error
+    return QuickJsEngine()
