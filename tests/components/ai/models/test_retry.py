@@ -1,0 +1,164 @@
+"""When a model is asked again, and how long is waited."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from catenary_components.ai.models.openai import retry_after_s
+from catenary_components.ai.models.retry import RetryingModel, RetryPolicy
+from catenary_components.ai.models.types import ChatRequest, ModelError, Piece, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+REQUEST = ChatRequest(())
+BUSY = ModelError("busy", retryable=True, status=503)
+
+
+@dataclass
+class Waits:
+    """Notes the waits and does not wait."""
+
+    seconds: list[float] = field(default_factory=list)
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+@dataclass
+class Fake:
+    """Plays one attempt after the other: pieces, and errors at the place where they break in."""
+
+    attempts: list[list[Piece | ModelError]]
+    closed: int = 0
+    name: str = "fake"
+
+    async def generate(self, request: ChatRequest) -> Reply:
+        first = self.attempts.pop(0)[0]
+        if isinstance(first, ModelError):
+            raise first
+        return Reply(first.content)
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[Piece, None]:
+        try:
+            for step in self.attempts.pop(0):
+                if isinstance(step, ModelError):
+                    raise step
+                yield step
+        finally:
+            self.closed += 1
+
+
+def policy(waits: Waits, **settings: float) -> RetryPolicy:
+    return RetryPolicy(waits.sleep, jitter=lambda: 1.0, **settings)  # type: ignore[arg-type]
+
+
+async def texts(model: RetryingModel) -> list[str]:
+    async with aclosing(model.stream(REQUEST)) as pieces:
+        return [piece.content async for piece in pieces]
+
+
+def pieces(text: str) -> list[Piece | ModelError]:
+    return [Piece(letter) for letter in text]
+
+
+async def test_waits_double_up_to_the_longest() -> None:
+    waits = Waits()
+    model = RetryingModel(Fake([[BUSY]] * 8 + [pieces("a")]), policy(waits, max_retries=8))
+    assert (await model.generate(REQUEST)).content == "a"
+    assert waits.seconds == [1, 2, 4, 8, 16, 30, 30, 30]
+
+
+def test_jitter_is_between_half_and_one_and_a_half() -> None:
+    waits = [RetryPolicy(asyncio.sleep).wait_s(1) for _ in range(300)]
+    assert 0.5 <= min(waits) < 0.7
+    assert 1.3 < max(waits) < 1.5
+
+
+async def test_what_the_service_asks_for_wins_up_to_a_ceiling() -> None:
+    waits = Waits()
+    asked = [[ModelError("busy", retryable=True, retry_after_s=seconds)] for seconds in (0.0, 7.0, 500.0)]
+    await RetryingModel(Fake([*asked, pieces("a")]), policy(waits)).generate(REQUEST)
+    assert waits.seconds == [0, 7, 60]
+
+
+async def test_exhausted_tries_are_told() -> None:
+    model = RetryingModel(Fake([[BUSY]] * 4), policy(Waits()))
+    with pytest.raises(ModelError) as raised:
+        await model.generate(REQUEST)
+    assert str(raised.value) == "Generate failed after 4 attempts: busy"
+    assert (raised.value.attempts, raised.value.status) == (4, 503)
+    with pytest.raises(ModelError, match="^Stream failed after 1 attempts: busy$"):
+        await texts(RetryingModel(Fake([[BUSY]]), policy(Waits(), max_retries=0)))
+
+
+async def test_an_error_no_retry_can_cure_keeps_its_text() -> None:
+    waits = Waits()
+    with pytest.raises(ModelError, match="^bad request$") as raised:
+        await RetryingModel(Fake([[ModelError("bad request", status=400)]]), policy(waits)).generate(REQUEST)
+    assert (raised.value.attempts, waits.seconds) == (1, [])
+
+
+async def test_cancelling_ends_the_wait_at_once() -> None:
+    model = RetryingModel(Fake([[BUSY]] * 4), RetryPolicy(asyncio.sleep, jitter=lambda: 30.0))
+    task = asyncio.create_task(model.generate(REQUEST))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 1)
+
+
+@pytest.mark.parametrize("before", ["", "x", "xy"])
+async def test_a_stream_that_breaks_early_is_tried_again_unseen(before: str) -> None:
+    fake = Fake([[*pieces(before), BUSY], pieces("abcd")])
+    assert await texts(RetryingModel(fake, policy(Waits()))) == ["a", "b", "c", "d"]
+    assert fake.closed == 2
+
+
+async def test_a_later_break_is_passed_on() -> None:
+    model = RetryingModel(Fake([[*pieces("abcd"), BUSY], pieces("zzzz")]), policy(Waits()))
+    seen: list[str] = []
+    with pytest.raises(ModelError, match="^busy$"):
+        async with aclosing(model.stream(REQUEST)) as stream:
+            async for piece in stream:
+                seen.append(piece.content)
+    assert seen == ["a", "b", "c", "d"]
+
+
+async def test_a_short_stream_that_ends_passes() -> None:
+    assert await texts(RetryingModel(Fake([pieces("a")]), policy(Waits()))) == ["a"]
+
+
+async def test_in_full_mode_any_break_is_tried_again() -> None:
+    fake = Fake([[*pieces("abcd"), BUSY], pieces("abcde")])
+    assert await texts(RetryingModel(fake, policy(Waits()), "full")) == ["a", "b", "c", "d", "e"]
+
+
+async def test_closing_the_stream_closes_the_one_behind_it() -> None:
+    fake = Fake([pieces("abcdef")])
+    model = RetryingModel(fake, policy(Waits()))
+    async with aclosing(model.stream(REQUEST)) as stream:
+        await anext(stream)
+    assert fake.closed == 1
+    assert model.name == "fake"
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7.0),
+        (" 0.5 ", 0.5),
+        ("Thu, 01 Jan 1970 00:01:30 GMT", 30.0),
+        ("Thu, 01 Jan 1970 00:01:30 -0000", 30.0),
+        ("Thu, 01 Jan 1970 00:00:30 GMT", 0.0),
+        ("", None),
+        ("soon", None),
+        ("-3", None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(header: str, seconds: float | None) -> None:
+    assert retry_after_s(header, now_ms=60_000) == seconds

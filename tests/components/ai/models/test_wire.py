@@ -1,0 +1,210 @@
+"""The OpenAI wire format, written and read."""
+
+from __future__ import annotations
+
+import pytest
+from catenary_components.ai.models.assemble import ReplyBuilder
+from catenary_components.ai.models.types import (
+    CallPiece,
+    ChatMessage,
+    ChatRequest,
+    ImagePart,
+    ModelError,
+    Piece,
+    TextPart,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
+from catenary_components.ai.models.wire import error_text, merged, nested, read_piece, read_reply, request_body
+from hypothesis import given
+from hypothesis import strategies as st
+
+QUESTION = ChatMessage("user", "how many bolts?")
+
+
+def test_nothing_is_sent_that_was_not_set() -> None:
+    body = request_body(ChatRequest((QUESTION,)), "m", {}, stream=False)
+    assert body == {"model": "m", "messages": [{"role": "user", "content": "how many bolts?"}]}
+
+
+def test_parameters_are_sent_as_they_are_also_zero() -> None:
+    body = request_body(ChatRequest((QUESTION,)), "m", {"temperature": 0, "stop": ["x"]}, stream=False)
+    assert body["temperature"] == 0
+    assert body["stop"] == ["x"]
+
+
+def test_a_stream_asks_for_its_usage() -> None:
+    body = request_body(ChatRequest((QUESTION,)), "m", {}, stream=True)
+    assert body["stream"] is True
+    assert body["stream_options"] == {"include_usage": True}
+
+
+def test_tools_are_listed_and_chosen_by_the_model() -> None:
+    spec = ToolSpec("stock", "Stock level", {"type": "object"})
+    body = request_body(ChatRequest((QUESTION,), (spec,)), "m", {}, stream=False)
+    assert body["tool_choice"] == "auto"
+    assert body["tools"] == [
+        {
+            "type": "function",
+            "function": {"name": "stock", "description": "Stock level", "parameters": {"type": "object"}},
+        }
+    ]
+
+
+@pytest.mark.parametrize("arguments", ["", "null", "[1]", "{broken"])
+def test_arguments_in_the_history_that_are_no_object_become_an_empty_one(arguments: str) -> None:
+    message = ChatMessage("assistant", "", (ToolCall("c1", "stock", arguments),))
+    wire = request_body(ChatRequest((message,)), "m", {}, stream=False)["messages"][0]
+    assert wire["tool_calls"][0]["function"] == {"name": "stock", "arguments": "{}"}
+    assert wire["content"] is None
+
+
+def test_a_result_names_its_call() -> None:
+    wire = request_body(ChatRequest((ChatMessage("tool", "40", tool_call_id="c1"),)), "m", {}, stream=False)
+    assert wire["messages"] == [{"role": "tool", "content": "40", "tool_call_id": "c1"}]
+
+
+def test_parts_keep_their_order() -> None:
+    message = ChatMessage("user", (TextPart("a"), ImagePart("http://x/y.png", "low"), ImagePart("http://x/z.png")))
+    wire = request_body(ChatRequest((message,)), "m", {}, stream=False)["messages"][0]["content"]
+    assert wire == [
+        {"type": "text", "text": "a"},
+        {"type": "image_url", "image_url": {"url": "http://x/y.png", "detail": "low"}},
+        {"type": "image_url", "image_url": {"url": "http://x/z.png"}},
+    ]
+    assert message.text == "a"
+
+
+def test_dotted_fields_become_objects() -> None:
+    fields = nested({"thinking.type": "off", "thinking.budget": 5, "seed": 1})
+    assert fields == {"thinking": {"type": "off", "budget": 5}, "seed": 1}
+
+
+def test_laying_objects_over_each_other_goes_deep() -> None:
+    assert merged({"a": {"b": 1, "c": 2}, "d": 1}, {"a": {"c": 3}, "d": [1]}) == {"a": {"b": 1, "c": 3}, "d": [1]}
+
+
+def test_a_reply_is_read_whole() -> None:
+    reply = read_reply(
+        {
+            "choices": [
+                {
+                    "message": {
+                        "content": "Let me look.",
+                        "reasoning_content": "hm",
+                        "tool_calls": [{"id": "c1", "function": {"name": "stock", "arguments": {"sku": "bolt"}}}],
+                    },
+                    "finish_reason": "tool_calls",
+                }
+            ],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 3}},
+        }
+    )
+    assert (reply.content, reply.reasoning, reply.finish_reason) == ("Let me look.", "hm", "tool_calls")
+    assert reply.tool_calls == (ToolCall("c1", "stock", '{"sku":"bolt"}'),)
+    assert reply.usage == Usage(5, 2, 7, 3)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({"choices": []}, "has no choices"),
+        ({}, "has no choices"),
+        ([], "no JSON object"),
+        ("x" * 400, "x..."),
+        ({"error": {"message": "too long"}}, "too long"),
+        ({"error": "bad"}, "bad"),
+    ],
+)
+def test_a_reply_that_is_none_is_an_error(body: object, text: str) -> None:
+    with pytest.raises(ModelError, match=text.replace(".", r"\.")):
+        read_reply(body)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "retryable"),
+    [
+        ({"message": "busy", "code": 503}, 503, True),
+        ({"message": "slow down", "code": "429"}, 429, True),
+        ({"message": "overloaded", "type": "overloaded_error"}, 0, True),
+        ({"message": "no", "code": "invalid"}, 0, False),
+        ({"message": "no such call", "code": 501}, 501, False),
+    ],
+)
+def test_an_error_in_a_stream_tells_whether_to_try_again(error: object, status: int, retryable: bool) -> None:
+    with pytest.raises(ModelError) as raised:
+        read_piece({"error": error})
+    assert (raised.value.status, raised.value.retryable) == (status, retryable)
+
+
+def test_an_event_with_usage_only_is_an_empty_piece() -> None:
+    piece = read_piece({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}})
+    assert piece == Piece(usage=Usage(1, 2, 3))
+
+
+def test_an_event_is_read_with_all_it_holds() -> None:
+    piece = read_piece(
+        {
+            "choices": [
+                {
+                    "delta": {
+                        "content": " a ",
+                        "reasoning_content": "r",
+                        "tool_calls": [{"index": 1, "id": "c", "function": {"name": "n", "arguments": "{"}}, "odd"],
+                    },
+                    "finish_reason": "stop",
+                }
+            ],
+        }
+    )
+    assert piece == Piece(" a ", "r", (CallPiece(1, "c", "n", "{"), CallPiece(None)), "stop")
+
+
+def test_the_sentence_of_an_error_is_found() -> None:
+    assert error_text({"error": {"message": "m"}}) == "m"
+    assert error_text({"message": "m"}) == "m"
+    assert error_text({"detail": 1}) == '{"detail":1}'
+    assert error_text("plain") == "plain"
+
+
+@given(st.data())
+def test_calls_cut_anywhere_are_joined_by_index(data: st.DataObject) -> None:
+    calls = data.draw(st.lists(st.text(max_size=12), min_size=1, max_size=4))
+    builder = ReplyBuilder()
+    rest = dict(enumerate(calls))
+    for index in rest:
+        builder.add(Piece(tool_calls=(CallPiece(index, f"c{index}", f"t{index}"),)))
+    while rest:
+        index = data.draw(st.sampled_from(sorted(rest)))
+        size = data.draw(st.integers(1, 5))
+        builder.add(Piece(tool_calls=(CallPiece(index, arguments=rest[index][:size]),)))
+        rest[index] = rest[index][size:]
+        if not rest[index]:
+            del rest[index]
+    assert builder.reply().tool_calls == tuple(ToolCall(f"c{n}", f"t{n}", text) for n, text in enumerate(calls))
+
+
+def test_calls_without_an_index_are_told_apart() -> None:
+    builder = ReplyBuilder()
+    fragments = [
+        CallPiece(None, "c1", "one", "{"),
+        CallPiece(None, "", "", "}"),
+        CallPiece(None, "c2", "two", "["),
+        CallPiece(None, "c1", "", " "),
+        CallPiece(None, "c2", "", "]"),
+        CallPiece(None, "", "three", ""),
+    ]
+    for fragment in fragments:
+        builder.add(Piece(tool_calls=(fragment,)))
+    calls = builder.reply().tool_calls
+    assert [(call.name, call.arguments) for call in calls] == [("one", "{} "), ("two", "[]"), ("three", "")]
+    assert len({call.id for call in calls}) == 3
+
+
+def test_a_reply_is_put_together_from_its_pieces() -> None:
+    builder = ReplyBuilder()
+    for piece in (Piece("a ", "x"), Piece("b", "y", finish_reason="stop"), Piece(usage=Usage(1, 1, 2))):
+        builder.add(piece)
+    reply = builder.reply()
+    assert (reply.content, reply.reasoning, reply.finish_reason, reply.usage) == ("a b", "xy", "stop", Usage(1, 1, 2))
