@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies_environment, proxy_bypass
 
@@ -151,7 +150,8 @@ class _Exchange(httpx.AsyncByteStream):
     def __init__(self, request: httpx.Request, body: bytes) -> None:
         self._request = request
         self._received: list[AsgiEvent] = [{"type": "http.request", "body": body, "more_body": False}]
-        self._sent: asyncio.Queue[AsgiEvent | None] = asyncio.Queue(maxsize=16)
+        self._sent: asyncio.Queue[AsgiEvent | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(16)  # pieces the application may be ahead of the reader
         self._closed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._timeout_s: float | None = request.extensions.get("timeout", {}).get("read")
@@ -161,10 +161,13 @@ class _Exchange(httpx.AsyncByteStream):
 
     async def _call(self, app: AsgiApp) -> None:
         try:
-            await app(self._scope(), self._receive, self._sent.put)
+            await app(self._scope(), self._receive, self._send)
         finally:
-            with suppress(asyncio.QueueFull):
-                self._sent.put_nowait(None)
+            self._sent.put_nowait(None)
+
+    async def _send(self, event: AsgiEvent) -> None:
+        await self._room.acquire()
+        self._sent.put_nowait(event)
 
     def _scope(self) -> AsgiEvent:
         url = self._request.url
@@ -193,6 +196,7 @@ class _Exchange(httpx.AsyncByteStream):
         try:
             async with asyncio.timeout(self._timeout_s):
                 event = await self._sent.get()
+                self._room.release()
         except TimeoutError as error:
             raise httpx.ReadTimeout("no answer in time", request=self._request) from error
         if event is None:
@@ -213,8 +217,6 @@ class _Exchange(httpx.AsyncByteStream):
         task, self._task = self._task, None
         if task is None:
             return
-        while not self._sent.empty():
-            self._sent.get_nowait()
         await asyncio.wait([task], timeout=0.1)
         task.cancel()
         await asyncio.wait([task])

@@ -75,7 +75,8 @@ class ModelRequest:
         self._disconnected.set()
 
     def _field(self, name: str, default: Any) -> Any:
-        return cast("dict[str, Any]", self.body).get(name) or default if isinstance(self.body, dict) else default
+        body: Any = self.body
+        return body.get(name) or default if isinstance(body, dict) else default
 
 
 ReplySource: TypeAlias = "Json | Reply | Callable[[ModelRequest], Json | Reply]"
