@@ -1,0 +1,182 @@
+"""From a document to components: every node is looked up, its placeholders resolved, its configuration decoded."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from catenary.errors import ConfigError, ExpressionError, ScriptError, TemplateError
+from catenary.load.decode import FieldProblem, decode
+from catenary.load.lint import Report, lint
+from catenary.load.settings import Settings, environment_of, read_chain_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from catenary.component import Component
+    from catenary.definition import NodeDefinition
+    from catenary.errors import Problem
+    from catenary.expr import Environment
+    from catenary.jsontext import Json
+    from catenary.load.document import Document
+    from catenary.load.places import Path, Place
+    from catenary.registry import Registry
+
+_UNRESOLVED: Final = re.compile(r"\$\{\s*((?:global|vars)\.[\w.\-]+)\s*\}")
+
+
+def check(document: Document, registry: Registry, settings: Settings | None = None) -> list[Problem]:
+    """Give everything that is wrong with a chain, in order of place. Nothing is opened."""
+    return build(document, registry, settings)[1]
+
+
+def build(
+    document: Document, registry: Registry, settings: Settings | None = None
+) -> tuple[list[tuple[NodeDefinition, Component[Any]]], list[Problem]]:
+    """Make the components of a chain.
+
+    Returns:
+        Each node with its component, in the order written, and everything that is wrong with the chain, in order of
+        place. When any problem is an error, nodes are missing and the chain is not to be run.
+    """
+    settings = settings or Settings()
+    return _Builder(document, registry, settings).build()
+
+
+class _Builder:
+    def __init__(self, document: Document, registry: Registry, settings: Settings) -> None:
+        self.document = document
+        self.registry = registry
+        self.settings = settings
+        self.report = Report(document)
+
+    def build(self) -> tuple[list[tuple[NodeDefinition, Component[Any]]], list[Problem]]:
+        definition = self.document.definition
+        own, problems, suspicious = read_chain_settings(definition)
+        base = self.document.path_to((), "ruleChain", "configuration")
+        for problem in problems:
+            self.report.add("chain.setting", (*base, *problem.path), problem.text, problem.hint)
+        for problem in suspicious:
+            self._add_key("chain.unknown-key", (*base, *problem.path), problem.text, problem.hint)
+        environment = environment_of(definition, self.settings)
+        components: dict[str, type[Component[Any]]] = {}
+        built: list[tuple[NodeDefinition, Component[Any]]] = []
+        for path, node in zip(self.document.node_paths, definition.nodes, strict=True):
+            component_type = self._look_up(node, path)
+            if component_type is None:
+                continue
+            components[node.id] = component_type
+            self._check_policies(node, path, component_type)
+            component = self._component(node, path, component_type, environment)
+            if component is not None:
+                built.append((node, component))
+        lint(self.report, components, self.settings, own)
+        return built, self.report.sorted(strict=self.settings.strict or own.strict)
+
+    def _add_key(self, code: str, path: Path, text: str, hint: str) -> None:
+        self.report.add(code, path, text, hint, place=self.document.places.of_key(path))
+
+    def _look_up(self, node: NodeDefinition, path: Path) -> type[Component[Any]] | None:
+        component_type = self.registry.find(node.type)
+        if component_type is None:
+            place = self.document.path_to(path, "type")
+            text = f"node {node.id!r}: component not found. componentType={node.type}"
+            if not node.type:
+                text = f"node {node.id!r} has no type"
+            self.report.add("chain.unknown-type", place, text, self.registry.hint(node.type))
+        return component_type
+
+    def _check_policies(self, node: NodeDefinition, path: Path, component_type: type[Component[Any]]) -> None:
+        label = _label(node)
+        for code, key in (("chain.timeout", "timeout"), ("chain.retry", "retry")):
+            try:
+                _ = node.timeout_s if key == "timeout" else node.retry_policy
+            except ValueError as error:
+                self.report.add(code, self.document.path_to(path, key), f"{label}: {key} {error}")
+            else:
+                if key == "retry" and node.retry_policy and component_type.retries:
+                    text = f"{label}: retry is set, and the component retries by itself"
+                    self.report.add("chain.double-retry", self.document.path_to(path, key), text)
+
+    def _component(
+        self, node: NodeDefinition, path: Path, component_type: type[Component[Any]], environment: Environment
+    ) -> Component[Any] | None:
+        from catenary.expr import resolve_placeholders
+
+        base = self.document.path_to(path, "configuration")
+        if base == path:
+            base = (*path, "configuration")
+        label = _label(node)
+        raw = dict(node.configuration)
+        resolved = resolve_placeholders(raw, environment)
+        config, problems, unknown = decode(component_type.config_type(), resolved, environment, written=raw)
+        for problem in unknown:
+            self._add_key("config.unknown-option", (*base, *problem.path), f"{label}: {problem.text}", problem.hint)
+        for where, name in _unresolved(resolved):
+            text = f"{label}: ${{{name}}} has no value"
+            self.report.add("chain.unresolved-placeholder", (*base, *where), text)
+        for problem in problems:
+            self._add_field_problem(base, label, problem)
+        return None if config is None else self._make(component_type, config, base, label)
+
+    def _make(
+        self, make: Callable[[Any], Component[Any]], config: Any, base: Path, label: str
+    ) -> Component[Any] | None:
+        try:
+            return make(config)
+        except (ValueError, ConfigError, ExpressionError) as error:
+            hint = getattr(error, "hint", "")
+            found = error if isinstance(error, ExpressionError) else None
+            self._add_field_problem(base, label, FieldProblem((), str(error), hint, found))
+            return None
+
+    def _add_field_problem(self, base: Path, label: str, problem: FieldProblem) -> None:
+        path = (*base, *problem.path)
+        code = "config.invalid" if problem.error is None else _code_of(problem.error)
+        hint = problem.hint
+        written = self._value_at(path)
+        if code == "config.invalid" and isinstance(written, str) and (match := _UNRESOLVED.search(written)):
+            hint = f"set a proper value for {match.group(1)}"
+        place = self._place_inside(path, problem.error) if problem.error else None
+        self.report.add(code, path, f"{label}: {problem.text}", hint, place=place)
+
+    def _value_at(self, path: Path) -> Json:
+        value = self.document.value
+        for step in path:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value
+
+    def _place_inside(self, path: Path, error: ExpressionError) -> Place | None:
+        """Give the place of an error inside a text, when the text stands in the document as it is."""
+        from catenary.load.inside import place_inside
+
+        written = self._value_at(path)
+        if not isinstance(written, str) or error.position < 0:
+            return None
+        return place_inside(self.document.places, path, written, error.source, error.position)
+
+
+def _label(node: NodeDefinition) -> str:
+    return f"node {node.id!r} ({node.type})"
+
+
+def _code_of(error: ExpressionError) -> str:
+    if isinstance(error, TemplateError):
+        return "template.syntax"
+    return "script.syntax" if isinstance(error, ScriptError) else "expression.syntax"
+
+
+def _unresolved(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Give each plain placeholder that the init pass left as it was, and where it stands."""
+    if isinstance(value, str):
+        for match in _UNRESOLVED.finditer(value):
+            yield path, match.group(1)
+    elif isinstance(value, dict):
+        for key, item in value.items():  # pyright: ignore[reportUnknownVariableType] - a JSON value
+            yield from _unresolved(item, (*path, str(key)))  # pyright: ignore[reportUnknownArgumentType]
+    elif isinstance(value, list):
+        for index, item in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            yield from _unresolved(item, (*path, index))

@@ -1,0 +1,204 @@
+"""Every code of a problem of a chain: what it means, why it comes about, and what to do. A table, hence its length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from catenary.errors import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A kind of problem. `meaning`, `cause` and `cure` are sentences for the reference pages."""
+
+    name: str
+    meaning: str
+    cause: str
+    cure: str
+    severity: Severity = "error"
+
+
+def _warning(name: str, meaning: str, cause: str, cure: str) -> Code:
+    return Code(name, meaning, cause, cure, "warning")
+
+
+CODES: Final[dict[str, Code]] = {
+    code.name: code
+    for code in (
+        Code(
+            "chain.syntax",
+            "The text is neither valid JSON nor valid YAML.",
+            "A comma, quote or bracket is missing or too many, or the indentation of YAML is uneven.",
+            "Look at the named line and column.",
+        ),
+        Code(
+            "chain.shape",
+            "A part of the document is of another kind than a chain has there.",
+            "A list stands where a mapping belongs, a number where a text belongs, or a node is null.",
+            "Compare the place with the example in the guide, or let the editor check against `catenary schema`.",
+        ),
+        Code(
+            "chain.duplicate-key",
+            "A mapping has the same key twice.",
+            "A part was copied and not renamed; only the second value would count.",
+            "Remove one of the two.",
+        ),
+        Code(
+            "chain.disabled",
+            "The chain is disabled.",
+            "`ruleChain.disabled` is true.",
+            "Set `disabled` to false to load the chain.",
+        ),
+        Code(
+            "chain.duplicate-id",
+            "Two nodes have the same id.",
+            "A node was copied and not renamed, or has the id that is made for one without (`node<index>`).",
+            "Give each node an id of its own.",
+        ),
+        Code(
+            "chain.unknown-node",
+            "A connection begins or ends at a node that does not exist.",
+            "The id is misspelt, or the node was removed.",
+            "Correct `fromId` or `toId`, or remove the connection.",
+        ),
+        Code(
+            "chain.unknown-type",
+            "No component has the type of the node.",
+            "The type is misspelt (upper and lower case count), or the package that has it is not installed.",
+            "Correct the type; `catenary components` lists all.",
+        ),
+        Code(
+            "chain.cycle",
+            "Connections lead from a node back to itself, and the chain does not allow that.",
+            "A connection goes back by mistake, or the chain is meant to loop.",
+            "Remove one of the connections, or set `ruleChain.configuration.allowCycle` to true.",
+        ),
+        Code(
+            "chain.join-first",
+            "The node that messages enter by is a join.",
+            "`firstNodeIndex` names the join, or the join is written first.",
+            "Let messages enter by a node before the join.",
+        ),
+        Code(
+            "chain.unreachable-join",
+            "No path leads from the first node to the join, so it would never fire.",
+            "A connection to it is missing, or begins at a node that is unreachable itself.",
+            "Connect the branches that the join collects, or remove it.",
+        ),
+        Code(
+            "chain.endpoint-in-sub-chain",
+            "A chain with `root: false` has endpoints.",
+            "The chain was made for use inside other chains.",
+            "Set `ruleChain.root` to true, or remove the endpoints.",
+        ),
+        Code(
+            "chain.first-node-index",
+            "`firstNodeIndex` names no node.",
+            "The index is negative, or nodes were removed.",
+            "Count from 0: the index of the node by which messages enter.",
+        ),
+        Code(
+            "chain.setting",
+            "A setting of the chain in `ruleChain.configuration` is wrong.",
+            "The value is of another kind, or out of range.",
+            "Give a value of the kind that the text names.",
+        ),
+        Code(
+            "chain.timeout",
+            "The `timeout` of a node is no length of time.",
+            "The unit is unknown or the number negative.",
+            "Write seconds as a number, or a text such as '5s' or '500ms'.",
+        ),
+        Code(
+            "chain.retry",
+            "The `retry` of a node is malformed.",
+            "It is neither a whole number nor a mapping with maxRetries, delay, maxDelay, backoff, jitter.",
+            "Write the number of retries, or such a mapping.",
+        ),
+        Code(
+            "config.invalid",
+            "An option of a node has a wrong value, or a required option is missing.",
+            "The value is of another kind or out of range, or a placeholder in it did not resolve.",
+            "Give a value as the text says; `catenary components TYPE` shows all options.",
+        ),
+        Code(
+            "expression.syntax",
+            "An expression cannot be compiled.",
+            "A bracket or operator is missing, or a function is not known.",
+            "Look at the named position in the expression.",
+        ),
+        Code(
+            "template.syntax",
+            "A `${...}` text cannot be compiled.",
+            "A brace is not closed, or what stands between the braces is no expression.",
+            "Look at the named position in the text.",
+        ),
+        Code(
+            "script.syntax",
+            "A script cannot be compiled.",
+            "It is not valid JavaScript.",
+            "Look at the named position in the script.",
+        ),
+        _warning(
+            "chain.no-nodes",
+            "The chain has no nodes.",
+            "`metadata.nodes` is missing or empty; every message ends as `Failure`.",
+            "Add at least one node.",
+        ),
+        _warning(
+            "chain.unknown-key",
+            "A key means nothing in the chain language.",
+            "It is misspelt, or belongs to another program; it is kept when the chain is written back.",
+            "Correct it, or leave it if another program reads it.",
+        ),
+        _warning(
+            "chain.unreachable-node",
+            "No path leads from the first node to this node.",
+            "A connection is missing.",
+            "Connect the node, or remove it.",
+        ),
+        _warning(
+            "chain.unknown-relation",
+            "A connection is made for a relation that the component never leaves by.",
+            "The relation is misspelt; upper and lower case count.",
+            "Use one of the relations that the text names.",
+        ),
+        _warning(
+            "chain.duplicate-connection",
+            "The same connection is there twice, so the node it leads to runs twice.",
+            "It was copied by mistake.",
+            "Remove one, unless both runs are meant.",
+        ),
+        _warning(
+            "chain.double-retry",
+            "`retry` is set on a node whose component retries by itself.",
+            "Both would multiply.",
+            "Remove `retry` and use the component's own options.",
+        ),
+        _warning(
+            "chain.unresolved-placeholder",
+            "A `${global.x}` or `${vars.x}` has no value when the chain is loaded.",
+            "The property or variable is not set, or misspelt.",
+            "Set the property (`--set global.x=...`) or add it to `ruleChain.configuration.vars`.",
+        ),
+        _warning(
+            "config.unknown-option",
+            "A node's configuration has an option that its component does not know.",
+            "It is misspelt, or belongs to another component; it has no effect.",
+            "Correct or remove it; `catenary components TYPE` shows all options.",
+        ),
+    )
+}
+"""All codes by name; the reference pages are made from it."""
+
+
+def severity_of(code: str) -> Severity:
+    """Give the severity a problem with this code has."""
+    return CODES[code].severity
+
+
+def hint_of(code: str) -> str:
+    """Give the hint for a problem that has no better one."""
+    return CODES[code].cure

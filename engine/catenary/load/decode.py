@@ -1,0 +1,285 @@
+"""From a node's raw configuration to its `Config`: lenient about keys and kinds, exact about what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
+from catenary.component import Config
+from catenary.errors import ExpressionError
+from catenary.load.complaints import ABSENT, complaint, expression_error, guess, not_this
+from catenary.load.names import did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+    from pydantic_core import ErrorDetails
+
+    from catenary.expr import Environment
+    from catenary.jsontext import Json
+    from catenary.load.places import Path
+
+ConfigT = TypeVar("ConfigT", bound=Config)
+
+_LISTS: Final = (list, tuple, set, frozenset)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """What is wrong with one option.
+
+    Args:
+        path: Keys and indexes from the configuration to the option, as they are written.
+        text: What is wrong, with the option's name.
+        hint: What to do, if there is more to say.
+        error: The error of an expression, template or script that does not compile.
+    """
+
+    path: Path
+    text: str
+    hint: str = ""
+    error: ExpressionError | None = None
+
+
+def decode(
+    config_type: type[ConfigT],
+    raw: Json,
+    environment: Environment | None,
+    *,
+    written: Json = None,
+) -> tuple[ConfigT | None, list[FieldProblem], list[FieldProblem]]:
+    """Read a configuration.
+
+    Keys match without regard to case and by the names of `option(also=...)`, `null` counts as absent, a value is
+    converted where nothing is lost (`"1"` for 1, `"true"` for true, 1 for `"1"`, one value for a list of one).
+
+    Args:
+        config_type: The component's settings.
+        raw: The configuration, placeholders resolved.
+        environment: What expressions, templates and scripts are compiled in.
+        written: The configuration with placeholders as written; error texts quote from it, so that nothing that
+            came in by a placeholder is shown.
+
+    Returns:
+        The settings, `None` when anything is wrong; all that is wrong; and the options nobody knows.
+    """
+    reading = _Reading(raw if written is None else written)
+    loose = reading.config(config_type, raw, ())
+    context = None if environment is None else {"environment": environment}
+    try:
+        config = config_type.model_validate(loose, context=context)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        return (
+            None,
+            [*reading.problems, *_merged(reading.describe(config_type, one) for one in details)],
+            reading.unknown,
+        )
+    except ExpressionError as error:
+        return None, [*reading.problems, FieldProblem((), str(error), error.hint, error)], reading.unknown
+    return (None if reading.problems else config), reading.problems, reading.unknown
+
+
+def dsl_name(name: str, field: FieldInfo) -> str:
+    """Give the name by which chains know a field: its alias, else its name in camelCase."""
+    return field.alias or to_camel(name)
+
+
+def other_names(field: FieldInfo) -> list[str]:
+    """Give the other names of an option (`also`)."""
+    extra = field.json_schema_extra
+    also = extra.get("x-also") if isinstance(extra, dict) else None
+    return [str(name) for name in also] if isinstance(also, list) else []
+
+
+def is_secret(field: FieldInfo) -> bool:
+    """Tell whether the option's value must not be shown."""
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("x-secret"))
+
+
+def _merged(problems: Any) -> list[FieldProblem]:
+    """Make one problem of all that a union of kinds says about the same option."""
+    by_path: dict[Path, FieldProblem] = {}
+    for problem in problems:
+        known = by_path.get(problem.path)
+        if known is None or (problem.error and not known.error):
+            by_path[problem.path] = problem
+        elif not problem.error and problem.text != known.text and " must be " in problem.text and not known.error:
+            text = known.text + " or " + problem.text.split(" must be ", 1)[1]
+            by_path[problem.path] = FieldProblem(problem.path, text, known.hint or problem.hint)
+    return list(by_path.values())
+
+
+class _Reading:
+    """One reading of a configuration: brings it into the shape pydantic takes, and remembers what was written."""
+
+    def __init__(self, written: Json) -> None:
+        self.written = written
+        self.paths: dict[Path, Path] = {}  # path by field names -> path as written
+        self.problems: list[FieldProblem] = []
+        self.unknown: list[FieldProblem] = []
+
+    def config(self, config_type: type[Config], raw: Json, path: Path, names: Path = ()) -> Json:
+        """Give the options of a `Config` by field name."""
+        self.paths[names] = path
+        if not isinstance(raw, dict):
+            return raw
+        mapping = cast("dict[str, Json]", raw)
+        by_name = _field_names(config_type)
+        result: dict[str, Json] = {}
+        for key in sorted(mapping, key=lambda key: by_name.get(key.lower(), ("", 9))[1]):
+            name = by_name.get(key.lower(), ("", 9))[0]
+            value = mapping[key]
+            if name in result:
+                self._note_second(config_type, name, (*path, key))
+            elif name and value is not None:
+                field = config_type.model_fields[name]
+                result[name] = self.value(field.annotation, value, (*path, key), (*names, name))
+            elif not name:
+                self._note_unknown(config_type, key, value, path, result)
+        return result
+
+    def value(self, kind: Any, value: Json, path: Path, names: Path) -> Json:
+        """Bring a value nearer to the kind that a field has."""
+        self.paths[names] = path
+        kind = _plain(kind, value)
+        origin = get_origin(kind) or kind
+        if isinstance(origin, type) and issubclass(origin, Config):
+            return self.config(origin, value, path, names)
+        if origin in _LISTS:
+            return self._list(kind, value, path, names)
+        if origin is dict and isinstance(value, dict) and len(get_args(kind)) == 2:
+            entries = cast("dict[str, Json]", value).items()
+            item_kind = get_args(kind)[1]
+            return {key: self.value(item_kind, item, (*path, key), (*names, key)) for key, item in entries}
+        if kind is str and isinstance(value, bool):
+            return "1" if value else "0"
+        return value
+
+    def _list(self, kind: Any, value: Json, path: Path, names: Path) -> Json:
+        arguments = [argument for argument in get_args(kind) if argument is not Ellipsis]
+        item_kind = arguments[0] if len(arguments) == 1 else Any
+        if not isinstance(value, list):
+            return [self.value(item_kind, value, path, (*names, 0))]
+        items = cast("list[Json]", value)
+        return [self.value(item_kind, item, (*path, index), (*names, index)) for index, item in enumerate(items)]
+
+    def _note_second(self, config_type: type[Config], name: str, path: Path) -> None:
+        shown = dsl_name(name, config_type.model_fields[name])
+        text = f"the option {path[-1]!r} is {shown!r} again, which has another value already"
+        self.unknown.append(FieldProblem(path, text, "remove one of the two"))
+
+    def _note_unknown(
+        self, config_type: type[Config], key: str, value: Json, path: Path, result: dict[str, Json]
+    ) -> None:
+        if config_type.model_config.get("extra") == "allow":
+            result[key] = value
+            return
+        known = [dsl_name(name, field) for name, field in config_type.model_fields.items()]
+        listed = ", ".join(known) if known else "none"
+        hint = did_you_mean(key, known, f"the options are: {listed}")
+        self.unknown.append(FieldProblem((*path, key), f"the option {key!r} is not known", hint))
+
+    def describe(self, config_type: type[Config], details: ErrorDetails) -> FieldProblem:
+        """Say in the words of a chain author what pydantic found."""
+        names, shown, field = self._follow(config_type, details["loc"])
+        path = self._path(names)
+        error = expression_error(details)
+        if error is not None:
+            return FieldProblem(path, f"{shown}: {error}", error.hint, error)
+        if details["type"] == "missing":
+            hint = field.description if field is not None else ""
+            return FieldProblem(path, f"the option {shown!r} is required", hint or "")
+        text = complaint(details)
+        if field is not None and is_secret(field):
+            return FieldProblem(path, f"{shown} {text}")
+        value = self._written_value(path)
+        text += not_this(value) if text.startswith("must") else ""
+        return FieldProblem(path, f"{shown} {text}", guess(details, value))
+
+    def _follow(self, config_type: type[Config], location: tuple[int | str, ...]) -> tuple[Path, str, FieldInfo | None]:
+        """Give the path by field names, the option as chains name it, and its field.
+
+        What pydantic adds to a location about the members of a union is left out.
+        """
+        names: Path = ()
+        shown: list[str] = []
+        field: FieldInfo | None = None
+        kinds: list[Any] = [config_type]
+        for step in location:
+            configs = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Config)]
+            found = next((one for one in (_named_field(config, step) for config in configs) if one), None)
+            if found:
+                name, field = found
+                names = (*names, name)
+                shown.append(dsl_name(name, field))
+                kinds = _members(field.annotation)
+            elif (*names, step) in self.paths:
+                names = (*names, step)
+                shown.append(str(step))
+                kinds = [plain for kind in kinds for item in get_args(kind) for plain in _members(item)]
+        return names, ".".join(shown) or "the configuration", field
+
+    def _path(self, names: Path) -> Path:
+        """Give the written path of an option; of one that is not there, that of what it should be in."""
+        rest: list[str | int] = []
+        while names not in self.paths:
+            rest.insert(0, names[-1])
+            names = names[:-1]
+        return (*self.paths[names], *rest)
+
+    def _written_value(self, path: Path) -> Json:
+        value = self.written
+        for step in path:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return ABSENT
+        return value
+
+
+def _field_names(config_type: type[Config]) -> dict[str, tuple[str, int]]:
+    """Give field name and rank by each lower-case name an option may be given by; rank 0 is its own name."""
+    result: dict[str, tuple[str, int]] = {}
+    for name, field in config_type.model_fields.items():
+        for rank, other in enumerate((dsl_name(name, field), name, *other_names(field))):
+            result.setdefault(other.lower(), (name, rank))
+    return result
+
+
+def _plain(kind: Any, value: Json) -> Any:
+    """Strip what is around a kind; of several kinds choose the one that the value has the shape of."""
+    while get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) not in {Union, UnionType}:
+        return kind
+    members = [member for member in get_args(kind) if member is not NoneType]
+    if len(members) == 1:
+        return _plain(members[0], value)
+    for member in members:
+        plain = _plain(member, value)
+        origin = get_origin(plain) or plain
+        if isinstance(value, list) and origin in _LISTS:
+            return plain
+        if isinstance(value, dict) and isinstance(origin, type) and issubclass(origin, (Config, dict)):
+            return plain
+    return Any
+
+
+def _members(kind: Any) -> list[Any]:
+    while get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) in {Union, UnionType}:
+        return [plain for member in get_args(kind) for plain in _members(member)]
+    return [kind]
+
+
+def _named_field(config: type[Config], step: str | int) -> tuple[str, FieldInfo] | None:
+    for name, field in config.model_fields.items():
+        if step in {name, dsl_name(name, field)}:
+            return name, field
+    return None

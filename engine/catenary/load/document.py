@@ -1,0 +1,148 @@
+"""Read a chain from a file, a text or a `dict`: its definition, the place of everything, and what has a wrong shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Final, cast
+
+from catenary.errors import ChainError, ChainSyntaxError, Problem
+from catenary.load.json_text import Parsed, parse_json
+from catenary.load.places import MAX_DEPTH, Lines, Path, Places
+
+if TYPE_CHECKING:
+    from catenary.definition import ChainDefinition
+    from catenary.jsontext import Json
+
+_SUFFIXES: Final = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A chain that was read, before anything in it is looked up.
+
+    Args:
+        definition: The chain; nodes and connections that could not be read are left out.
+        places: Where everything stands, by path.
+        problems: What has a wrong shape.
+        file: The file it came from; empty for a text or a `dict`.
+        value: The plain value of the document.
+        node_paths: The path of each node of `definition.nodes`.
+        connection_paths: The path of each of `definition.connections`, then of `rule_chain_connections`.
+        endpoint_paths: The path of each of `definition.endpoints`.
+    """
+
+    definition: ChainDefinition
+    places: Places
+    problems: list[Problem]
+    file: str = ""
+    value: Json = None
+    node_paths: tuple[Path, ...] = ()
+    connection_paths: tuple[Path, ...] = ()
+    endpoint_paths: tuple[Path, ...] = field(default=())
+
+    def path_to(self, base: Path, *keys: str | int) -> Path:
+        """Follow keys from `base`, matched without regard to case, as far as they are there."""
+        value = self.value
+        for step in base:
+            value = value[step]
+        path = base
+        for key in keys:
+            if isinstance(value, dict):
+                mapping = cast("dict[str, Json]", value)
+                name = key if key in mapping else _same_name(mapping, str(key))
+                if name is None:
+                    break
+                path, value = (*path, name), mapping[cast("str", name)]
+            elif isinstance(value, list) and isinstance(key, int) and key < len(cast("list[Json]", value)):
+                path, value = (*path, key), value[key]
+            else:
+                break
+        return path
+
+
+def _same_name(mapping: dict[str, Json], key: str) -> str | None:
+    lower = key.lower()
+    return next((name for name in mapping if name.lower() == lower), None)
+
+
+def read(source: str | FilePath | dict[str, Json], *, file: str = "") -> Document:
+    """Read a chain. Nothing in it is looked up or compiled: `load.check` and `load.build` do that.
+
+    Args:
+        source: A path, the text of a chain, or the chain as plain values, which are copied. A `str` without line
+            breaks that names an existing file, or ends in `.json`, `.yaml` or `.yml`, is a path. Files are read by
+            these suffixes; a text, or a file with another suffix, is JSON when its first character is `{`, else YAML.
+        file: The name for errors, when `source` is not a path.
+
+    Raises:
+        ChainSyntaxError: When the text is neither JSON nor YAML.
+        ChainError: When the file cannot be read.
+    """
+    from catenary.load.envelope import read_envelope
+
+    if isinstance(source, dict):
+        return read_envelope(Parsed(_copied(source, file), Places()), file)
+    if isinstance(source, FilePath) or _is_path(source):
+        path = FilePath(source)
+        file = file or str(path)
+        return read_envelope(_parse(_file_text(path, file), file, _SUFFIXES.get(path.suffix.lower())), file)
+    return read_envelope(_parse(source, file, _SUFFIXES.get(FilePath(file).suffix.lower())), file)
+
+
+def _is_path(source: str) -> bool:
+    if "\n" in source or source.lstrip().startswith(("{", "[")) or len(source) > 1000:
+        return False
+    path = FilePath(source)
+    try:
+        return path.suffix.lower() in _SUFFIXES or path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def _file_text(path: FilePath, file: str) -> str:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ChainError(f"cannot read {file}: {reason}", file=file, hint="look at the path") from error
+    except ValueError as error:
+        raise ChainError(f"cannot read {file!r}: {error}", file=file, hint="look at the path") from error
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        place = Lines(raw[: error.start].decode("utf-8")).place(error.start)
+        raise ChainSyntaxError(
+            "the file is not UTF-8 text", file=file, line=place.line, hint="save it with the encoding UTF-8"
+        ) from error
+
+
+def _parse(text: str, file: str, kind: str | None) -> Parsed:
+    text = text.removeprefix("\ufeff")
+    if kind is None:
+        kind = "json" if text.lstrip()[:1] in {"{", "["} else "yaml"
+    if kind == "json":
+        return parse_json(text, file=file)
+    from catenary.load.yaml_text import parse_yaml
+
+    return parse_yaml(text, file=file)
+
+
+def _copied(value: Json, file: str, path: Path = ()) -> Json:
+    """Copy plain values; refuse what is not JSON, and what is nested too deep, as a value inside itself is."""
+    if len(path) > MAX_DEPTH:
+        raise ChainSyntaxError(f"values are nested more than {MAX_DEPTH} deep", file=file, hint="make it flatter")
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, dict):
+        entries = cast("dict[object, Json]", value).items()
+        return {str(key): _copied(item, file, (*path, str(key))) for key, item in entries}
+    if isinstance(value, (list, tuple)):
+        items = cast("list[Json]", value)
+        return [_copied(item, file, (*path, index)) for index, item in enumerate(items)]
+    shown = ".".join(str(step) for step in path)
+    raise ChainSyntaxError(
+        f"{shown}: a {type(value).__name__} is not a value of JSON",
+        file=file,
+        hint="a chain holds texts, numbers, booleans, null, lists and dicts",
+    )

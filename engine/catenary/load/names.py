@@ -1,0 +1,22 @@
+"""Guess what was meant by a name that is not known."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Give the known name that is most like `name`, without regard to case; `None` when none is like it."""
+    by_lower = {other.lower(): other for other in known}
+    matches = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[matches[0]] if matches else None
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Give the hint `did you mean 'x'?`, or another hint when nothing is like the name."""
+    guess = closest(name, known)
+    return f"did you mean {guess!r}?" if guess else otherwise

@@ -1,0 +1,125 @@
+"""What loading depends on: the engine's `Settings`, and the `ChainSettings` a chain makes for itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from pydantic import field_validator
+
+from catenary.component import Config, option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path as FilePath
+
+    from catenary.definition import ChainDefinition
+    from catenary.expr import Environment
+    from catenary.jsontext import Json
+    from catenary.load.decode import FieldProblem
+
+
+def _no_functions() -> dict[str, Callable[..., Any]]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an engine brings to the loading of each chain.
+
+    Args:
+        properties: The values of `${global.x}`; keys may hold dots. Not copied.
+        functions: The host's own functions for expressions, by name.
+        roots: Folders below which templates may read files.
+        allow_cycle: True to allow cycles in chains that say nothing about them.
+        strict: True to make every warning an error.
+        lenient: True when a part of a template that fails counts as empty.
+    """
+
+    properties: Mapping[str, Json] = field(default_factory=dict[str, Any])
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=_no_functions)
+    roots: tuple[FilePath, ...] = ()
+    allow_cycle: bool = False
+    strict: bool = False
+    lenient: bool = False
+
+
+class ChainSettings(Config):
+    """What `ruleChain.configuration` may say; other keys there are for expressions to read."""
+
+    vars: dict[str, Any] = option({}, help="Values that the chain reads as `${vars.x}`.")
+    secrets: dict[str, Any] = option({}, help="Encrypted values that the chain reads as `${secrets.x}`.", secret=True)
+    allow_cycle: bool | None = option(None, help="Whether connections may lead back; absent: the engine decides.")
+    max_visits: int | None = option(None, ge=1, help="How often a node on a cycle may be visited in one run.")
+    max_depth: int | None = option(None, ge=1, help="How deep sub-runs and emissions may be nested.")
+    on_failure: Literal["continue", "stop"] = option(
+        "continue", help="Whether a branch that ends as `Failure` lets the other branches go on."
+    )
+    templates: Literal["strict", "lenient"] | None = option(
+        None, help="Whether a part of a template that fails makes the node fail, or counts as empty."
+    )
+    strict: bool = option(False, help="Whether each warning about the chain is an error.")
+
+    @field_validator("vars", mode="before")
+    @classmethod
+    def _parse_text(cls, value: Json) -> Json:
+        """Take the variables also as one JSON text."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value) if value.strip() else {}
+        except json.JSONDecodeError as error:
+            raise ValueError(f"is a text that is not JSON: {error}") from None
+
+
+def read_chain_settings(definition: ChainDefinition) -> tuple[ChainSettings, list[FieldProblem], list[FieldProblem]]:
+    """Read the settings of a chain.
+
+    Returns:
+        The settings (the defaults when any is wrong), what is wrong, and unknown keys that look like a setting.
+    """
+    from catenary.load.decode import decode
+    from catenary.load.names import closest
+
+    raw = dict(definition.configuration)
+    settings, problems, unknown = decode(ChainSettings, raw, None)
+    known = ("allowCycle", "maxVisits", "maxDepth", "onFailure", "templates", "strict", "secrets")
+    suspicious = [one for one in unknown if closest(str(one.path[-1]), known)]
+    return cast("ChainSettings", settings) if settings else ChainSettings(), problems, suspicious
+
+
+def chain_settings(definition: ChainDefinition) -> ChainSettings:
+    """Give the settings of a chain; the defaults when any of them is wrong."""
+    return read_chain_settings(definition)[0]
+
+
+def rule_chain_values(definition: ChainDefinition) -> dict[str, Json]:
+    """Give what expressions see as `ruleChain`; secrets are left out."""
+    configuration = {key: value for key, value in definition.configuration.items() if key.lower() != "secrets"}
+    return {
+        "id": definition.id,
+        "name": definition.name,
+        "root": definition.is_root,
+        "debugMode": definition.debug_mode,
+        "disabled": definition.disabled,
+        "additionalInfo": definition.additional_info,
+        "configuration": configuration,
+    }
+
+
+def environment_of(definition: ChainDefinition, settings: Settings) -> Environment:
+    """Give the environment in which the expressions, templates and scripts of a chain are compiled."""
+    from catenary.expr import Environment
+
+    own = chain_settings(definition)
+    lenient = settings.lenient if own.templates is None else own.templates == "lenient"
+    return Environment(
+        properties=settings.properties,
+        vars=own.vars,
+        rule_chain=rule_chain_values(definition),
+        functions=settings.functions,
+        nodes=frozenset(node.id for node in definition.nodes),
+        roots=settings.roots,
+        lenient=lenient,
+    )
