@@ -20,9 +20,9 @@ from __future__ import annotations
 from catenary.http.client import HttpClient, HttpClients
 from catenary.http.guard import Guard
 from catenary.http.inprocess import AsgiApp, register_mock, unregister_mock
-from catenary.http.options import HttpOptions
+from catenary.http.options import HttpOptions, proxy_address
 from catenary.http.response import HttpResponse
-from catenary.http.sse import SseEvent, SseParser, sse_events
+from catenary.http.sse import SseEvent, SseParser, sse_events, sse_lines
 
 __all__ = [
     "AsgiApp",
@@ -33,7 +33,9 @@ __all__ = [
     "HttpResponse",
     "SseEvent",
     "SseParser",
+    "proxy_address",
     "register_mock",
     "sse_events",
+    "sse_lines",
     "unregister_mock",
 ]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 import httpx
+
 from catenary.errors import ConnectFailed, Refused, ResourceError, TooSlow
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     import httpx
+
     from catenary.http.options import HttpOptions
 
 

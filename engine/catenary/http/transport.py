@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies_environment, proxy_bypass
 
 import httpx
+
 from catenary.errors import ConfigError
 from catenary.http.inprocess import mock_of
 

@@ -33,6 +33,7 @@ class ModelRequest:
         self.path = path
         self.headers = headers
         self.body: Json = _parsed(raw)
+        self._fields: dict[str, Any] = self.body if isinstance(self.body, dict) else {}
         self._disconnected = threading.Event()
 
     @property
@@ -75,8 +76,7 @@ class ModelRequest:
         self._disconnected.set()
 
     def _field(self, name: str, default: Any) -> Any:
-        body: Any = self.body
-        return body.get(name) or default if isinstance(body, dict) else default
+        return self._fields.get(name) or default
 
 
 ReplySource: TypeAlias = "Json | Reply | Callable[[ModelRequest], Json | Reply]"
