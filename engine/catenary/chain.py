@@ -1,0 +1,234 @@
+"""A loaded chain: its definition, its components, and its compiled forms. One version; a reload makes another one."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from catenary.errors import EngineError
+from catenary.runtime.compiled import Compiled, Limits, compile_chain
+from catenary.runtime.context import opening_context
+from catenary.runtime.entry import drive_by_hand, new_run, perform
+from catenary.runtime.watch import observed
+from catenary.runtime.weave import weave
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+
+    from catenary.component import Component
+    from catenary.definition import ChainDefinition, NodeDefinition
+    from catenary.engine import Engine
+    from catenary.events import Event, Listener
+    from catenary.expr import Environment
+    from catenary.jsontext import Json
+    from catenary.message import Message
+    from catenary.outcome import Outcome
+
+
+class Chain:
+    """One version of a chain that an engine has loaded. Made by `engine.load`, not by hand.
+
+    Attributes:
+        id: The id by which the engine knows the chain.
+        definition: The chain as written.
+        engine: The engine it belongs to.
+        environment: What its expressions, templates and scripts were compiled with.
+        version: 1 for the first one loaded under the id, one more with each reload.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        chain_id: str,
+        definition: ChainDefinition,
+        nodes: Iterable[tuple[NodeDefinition, Component[Any]]],
+        environment: Environment,
+        limits: Limits,
+    ) -> None:
+        self.engine = engine
+        self.id = chain_id
+        self.definition = definition
+        self.environment = environment
+        self.version = 1
+        self.active = 0
+        self.retired = False
+        self._limits = limits
+        self._nodes = list(nodes)
+        self._opened: list[Component[Any]] = []
+        self._unopened: list[tuple[str, Component[Any]]] = []
+        self._opening: asyncio.Lock | None = None
+        self._observed: Compiled | None = None
+        self._parts: dict[tuple[bool, str, bool], Compiled] = {}
+        kept = referenced_nodes(component for _, component in self._nodes)
+        self._placed = [weave(node, component, keeps_output=node.id in kept) for node, component in self._nodes]
+        self.compiled = self._compile()
+
+    def _compile(self, *, watched: bool = False) -> Compiled:
+        placed = [observed(node) for node in self._placed] if watched else self._placed
+        connections = [(one.from_id, one.type, one.to_id) for one in self.definition.connections]
+        return compile_chain(self, placed, connections, self.definition.first_node_index, self._limits)
+
+    @property
+    def observed(self) -> Compiled:
+        """The compiled form that publishes events; made the first time somebody asks."""
+        if self._observed is None:
+            self._observed = self._compile(watched=True)
+        return self._observed
+
+    def part(self, compiled: Compiled, node_id: str, *, follow: bool) -> Compiled:
+        """Give the part of a compiled form that starts at a node, or is that node alone."""
+        key = (compiled is self.compiled, node_id, follow)
+        part = self._parts.get(key)
+        if part is None:
+            part = compiled.from_node(node_id) if follow else compiled.only_node(node_id)
+            self._parts[key] = part
+        return part
+
+    # Running
+
+    async def run(
+        self,
+        message: Message | Json,
+        *,
+        start: str | Iterable[str] | None = None,
+        timeout: float | None = None,
+        scope: Iterable[Any] | Mapping[type, Any] | None = None,
+        listener: Listener | None = None,
+    ) -> Outcome:
+        """Run a message through the chain, see `Engine.run`."""
+        run = new_run(self, self.engine.listeners(listener), scope, has_loop=True)
+        return await perform(self, message, run, start, timeout)
+
+    def run_sync(
+        self,
+        message: Message | Json,
+        *,
+        start: str | Iterable[str] | None = None,
+        timeout: float | None = None,
+        scope: Iterable[Any] | Mapping[type, Any] | None = None,
+        listener: Listener | None = None,
+    ) -> Outcome:
+        """Run a message through the chain without an event loop, see `Engine.run_sync`."""
+        run = new_run(self, self.engine.listeners(listener), scope, has_loop=False)
+        return drive_by_hand(perform(self, message, run, start, timeout), run, self.engine.loops)
+
+    def stream(self, message: Message | Json, **options: Any) -> AsyncGenerator[Event]:
+        """Run a message through the chain and give the events of the run as they come, see `Engine.stream`."""
+        from catenary.streaming import stream
+
+        return stream(self, message, options)
+
+    # Life
+
+    def open(self) -> None:
+        """Open the components whose `open` is a plain `def`; the others are opened at first use.
+
+        Raises:
+            Exception: What an `open` raised, with a note that names the node; what was open is closed again.
+        """
+        for step in self.compiled.steps:
+            component = step.component
+            if inspect.iscoroutinefunction(component.open):
+                self._unopened.append((step.node_id, component))
+                continue
+            try:
+                component.open(opening_context(step))
+            except Exception as error:
+                error.add_note(f"while node {step.node_id!r} ({step.node.type}) was opened")
+                self.close_now()
+                raise
+            self._opened.append(component)
+
+    @property
+    def must_open(self) -> bool:
+        """True while components with an `async def open` wait for the first run."""
+        return bool(self._unopened)
+
+    async def open_rest(self) -> None:
+        """Open the components whose `open` is an `async def`, once, whoever asks first.
+
+        Raises:
+            EngineError: When one of them cannot be opened; the next run tries again.
+        """
+        if self._opening is None:
+            self._opening = asyncio.Lock()
+        async with self._opening:
+            while self._unopened:
+                node_id, component = self._unopened[0]
+                try:
+                    await component.open(opening_context(self.compiled.by_id[node_id]))  # type: ignore[misc]
+                except Exception as error:
+                    raise EngineError(f"node {node_id!r} cannot be opened: {error}") from error
+                self._opened.append(component)
+                self._unopened.pop(0)
+
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        """Keep this version from being closed by a reload while a sub-run is on it."""
+        self.active += 1
+        try:
+            yield
+        finally:
+            self.active -= 1
+
+    def retire(self) -> None:
+        """Take the chain out of service: its components are closed once the runs on it are over."""
+        self.retired = True
+        if not self.active:
+            self.close_now()
+
+    async def close_if_idle(self) -> None:
+        """Close the components of a retired chain when no run is on it any more."""
+        if self.retired and not self.active:
+            await self.close()
+
+    def close_now(self) -> None:
+        """Close the components whose `close` is a plain `def`; the others stay for `close`."""
+        rest: list[Component[Any]] = []
+        while self._opened:
+            component = self._opened.pop()
+            if inspect.iscoroutinefunction(component.close):
+                rest.append(component)
+            else:
+                component.close()
+        self._opened = rest[::-1]
+
+    async def close(self) -> None:
+        """Close all components, the last one opened first."""
+        self.retired = True
+        while self._opened:
+            closing = self._opened.pop().close()
+            if closing is not None:
+                await closing
+
+    @property
+    def is_closed(self) -> bool:
+        """True when nothing is left to close."""
+        return not self._opened
+
+    def to_dict(self) -> dict[str, Json]:
+        """Give the chain as written: placeholders unresolved, unknown keys kept."""
+        return self.definition.to_dict()
+
+    def __repr__(self) -> str:
+        return f"Chain({self.id!r}, {len(self._nodes)} nodes, version {self.version})"
+
+
+def referenced_nodes(components: Iterable[Component[Any]]) -> set[str]:
+    """Give the ids of the nodes whose output some component's settings name."""
+    found: set[str] = set()
+    waiting: list[Any] = [component.config for component in components]
+    while waiting:
+        value = waiting.pop()
+        names = getattr(value, "node_references", None)
+        if names is not None:
+            found.update(names)
+        elif isinstance(value, (list, tuple)):
+            waiting.extend(value)  # type: ignore[arg-type]
+        elif isinstance(value, dict):
+            waiting.extend(value.values())  # type: ignore[arg-type]
+        elif hasattr(value, "model_fields_set"):
+            waiting.extend(value.__dict__.values())
+    return found

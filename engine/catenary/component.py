@@ -1,0 +1,219 @@
+"""What a component author writes against: `Component`, `Config`, `option`, `Context`, `Example`, `register`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, cast, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticUndefined
+
+from catenary.jsontext import Json
+from catenary.relation import FAILURE, SUCCESS, Relation
+from catenary.runtime.context import Arrival, Context, End
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from catenary.message import Message
+
+__all__ = ["Arrival", "Component", "Config", "Context", "Emission", "End", "Example", "option", "register"]
+
+Emission: TypeAlias = (
+    "Relation | str | tuple[Relation | str, Message] | list[Relation | str | tuple[Relation | str, Message]] | None"
+)
+"""What `run` returns: a relation (the message goes on unchanged), `(relation, message)`, a list of these, or `None`,
+which ends the branch."""
+
+
+class Config(BaseModel):
+    """Base of a component's settings: one annotated field an option, each made with `option`.
+
+    Names are snake_case here and camelCase in a chain. Values are read leniently: keys without regard to case, `"1"`
+    for 1, `"true"` for true, a single value for a list of one; `null` counts as absent. Types: `str`, `int`, `float`,
+    `bool`, `Literal`, lists, dicts, nested `Config`s, and `Template`, `Expression` and `Script` of `catenary.expr`.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        coerce_numbers_to_str=True,
+        validate_default=True,
+        arbitrary_types_allowed=True,
+        extra="ignore",
+        frozen=True,
+    )
+
+
+def option(
+    default: Any = PydanticUndefined,
+    *,
+    help: str,  # noqa: A002 - the word the rest of the API uses
+    unit: str = "",
+    label: str = "",
+    also: Sequence[str] = (),
+    examples: Sequence[Json] | None = None,
+    secret: bool = False,
+    **limits: Any,
+) -> Any:
+    """Declare one option of a `Config`.
+
+    Args:
+        default: The value when the option is absent; without one the option is required. A list or dict is copied.
+        help: One sentence for forms, schema, docs and editors.
+        unit: The unit of a number, such as `"seconds"`.
+        label: A short name for forms; made from the field's name if absent.
+        also: Other names by which the option may be given in a chain.
+        examples: Example values for schema and docs.
+        secret: True masks the value wherever settings are shown.
+        **limits: What pydantic's `Field` takes: `gt`, `ge`, `lt`, `le`, `min_length`, `max_length`, `pattern`, `alias`.
+    """
+    extra: dict[str, Json] = {"unit": unit, "label": label, "also": list(also), "secret": secret}
+    return Field(
+        default,
+        description=help,
+        examples=list(examples) if examples else None,
+        json_schema_extra={f"x-{key}": value for key, value in extra.items() if value},
+        **limits,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One example of a component, shown in its reference page and run as a test.
+
+    Args:
+        text: What it shows, as a claim.
+        config: The node's settings.
+        inputs: The data of the messages sent in, one after the other (a `Message` to give more than data).
+        leaves_by: The relation each message leaves by, in the same order.
+        data: What the data of each message is afterwards, if the example tells.
+        runs: False for an example that needs something the tests do not have; `text` says what.
+    """
+
+    text: str
+    config: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    inputs: Sequence[Json] = ()
+    leaves_by: Sequence[str] = ()
+    data: Sequence[Json] | None = None
+    runs: bool = True
+
+
+ConfigT = TypeVar("ConfigT", bound=Config)
+
+
+class Component(Generic[ConfigT]):
+    """What stands behind a node type. One instance a node; `run` may be called many times at once.
+
+    `run(self, ctx, msg)` is a plain `def` (called inline: it must not wait) or an `async def`. What it returns says
+    where the message goes (`Emission`); what it raises goes by `Failure`. An `async def` may send more on the way
+    with `await ctx.emit(relation, message)`.
+
+    Attributes:
+        relations: The relations `run` may leave by; an empty tuple means any.
+        free_relations: True when the chain author names relations (a switch), besides those in `relations`.
+        examples: Examples, run as tests.
+        collects: True for a join: `run(self, ctx, arrivals)` gets the list of all `Arrival`s at once.
+        blocking: True for a `def run` that waits: it runs in a thread.
+        pure: True when `run` has no effects and may be run again.
+        waits: False for an `async def run` that awaits nothing but `ctx.emit`, `ctx.run_node` and `ctx.run_chain`;
+            such a node needs no event loop by itself.
+        retries: True when the component retries by itself.
+        ends: True for a node at which branches end by definition; `run` is not called.
+    """
+
+    relations: ClassVar[tuple[Relation, ...]] = (SUCCESS, FAILURE)
+    free_relations: ClassVar[bool] = False
+    examples: ClassVar[tuple[Example, ...]] = ()
+    collects: ClassVar[bool] = False
+    blocking: ClassVar[bool] = False
+    pure: ClassVar[bool] = False
+    waits: ClassVar[bool] = True
+    retries: ClassVar[bool] = False
+    ends: ClassVar[bool] = False
+
+    info: ClassVar[ComponentInfo | None] = None
+
+    def __init__(self, config: ConfigT) -> None:
+        self.config = config
+
+    def open(self, ctx: Context) -> None | Awaitable[None]:
+        """Get ready: called once before the first message. May be `async def`, which runs at first use."""
+
+    def close(self) -> None | Awaitable[None]:
+        """Let go of what `open` got. May be `async def`; is called once, and again without harm."""
+
+    if TYPE_CHECKING:
+        # A join gets a list of arrivals in place of the message, hence `Any`.
+        def run(self, ctx: Context, msg: Any, /) -> Emission | Awaitable[Emission]:
+            """Handle one message."""
+            ...
+
+    @classmethod
+    def config_type(cls) -> type[Config]:
+        """Give the `Config` class named in `Component[...]`; the empty `Config` when there is none."""
+        for base in cls.__mro__:
+            for generic in getattr(base, "__orig_bases__", ()):
+                if get_origin(generic) is Component:
+                    argument = get_args(generic)[0]
+                    if isinstance(argument, type) and issubclass(argument, Config):
+                        return argument
+        return Config
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentInfo:
+    """What `register` was told about a component."""
+
+    type: str
+    category: str
+    since: str
+    aliases: tuple[str, ...]
+    label: str
+
+
+ComponentT = TypeVar("ComponentT", bound="type[Component[Any]]")
+
+registered: dict[str, type[Component[Any]]] = {}
+"""All components of this process by type name and by alias; read it through `catenary.registry`."""
+
+
+def register(
+    type_name: str,
+    *,
+    category: str,
+    since: str = "",
+    aliases: Sequence[str] = (),
+    label: str = "",
+) -> Callable[[ComponentT], ComponentT]:
+    """Register a component class under the node type by which chains name it.
+
+    Args:
+        type_name: A camelCase verb or noun; `/` makes a namespace, as in `ai/agent`.
+        category: `filter`, `transform`, `action`, `flow`, `external`, `endpoint`, `ai`, or one of your own.
+        since: The version it came with.
+        aliases: Other type names for the same component.
+        label: A short name for editors; made from the type if absent.
+
+    Raises:
+        ValueError: When another class has the name already.
+    """
+
+    def decorate(cls: ComponentT) -> ComponentT:
+        for name in (type_name, *aliases):
+            other = registered.get(name)
+            if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise ValueError(f"the component already exists. componentType={name}")
+            registered[name] = cls
+        cls.info = ComponentInfo(type_name, category, since, tuple(aliases), label)
+        return cls
+
+    return decorate
+
+
+def info_of(cls: type[Component[Any]]) -> ComponentInfo:
+    """Give what a component was registered with. Raises: ValueError: when it was not registered."""
+    if cls.info is None:
+        raise ValueError(f"{cls.__qualname__} is not registered; decorate it with @register(...)")
+    return cast("ComponentInfo", cls.info)

@@ -1,0 +1,375 @@
+"""The engine: many chains by id, and what they share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from catenary.chain import Chain
+from catenary.clock import SystemClock
+from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
+from catenary.events import Bus
+from catenary.runtime.compiled import Limits
+from catenary.runtime.entry import Loops
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+
+    from catenary.clock import Clock
+    from catenary.definition import ChainDefinition
+    from catenary.events import Event, Listener
+    from catenary.http import HttpClients
+    from catenary.jsontext import Json
+    from catenary.load import Document, Settings
+    from catenary.message import Message
+    from catenary.outcome import Outcome
+    from catenary.registry import Registry
+
+    Source = str | Path | dict[str, Json]
+
+FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
+
+
+class Engine:
+    """Loads chains and runs messages through them.
+
+    Safe to use from many tasks of one event loop; `run_sync` may be called from many threads.
+
+    Args:
+        properties: What chains see as `global`; shared, not copied.
+        expression_functions: Functions for expressions and templates, by name.
+        roots: Folders below which templates may read files, besides each chain's own folder and `global.data_dir`.
+        allow_cycle: True to allow cycles in chains that say nothing about them.
+        max_visits: Visits of one node on a cycle in one run, where the chain does not say.
+        max_depth: How deep sub-runs and emissions may be nested, where the chain does not say.
+        strict: True to make every warning about a chain an error.
+        lenient_templates: True to render a part of a template that fails as empty text.
+        allowed_hosts: When given, the only hosts that chains may call by HTTP.
+        allow_link_local: True to let chains call link-local addresses and metadata services.
+        registry: Where node types are looked up; all installed components if absent.
+        clock: What tells the time; a fake one in tests.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, Json] | None = None,
+        *,
+        expression_functions: Mapping[str, Callable[..., Any]] | None = None,
+        roots: Iterable[str | Path] = (),
+        allow_cycle: bool = False,
+        max_visits: int = 10_000,
+        max_depth: int = 100,
+        strict: bool = False,
+        lenient_templates: bool = False,
+        allowed_hosts: Sequence[str] = (),
+        allow_link_local: bool = False,
+        registry: Registry | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.properties: Mapping[str, Json] = properties if properties is not None else {}
+        self.functions: dict[str, Callable[..., Any]] = {}
+        self.tools: dict[str, Callable[..., Any]] = {}
+        self.clock: Clock = clock or SystemClock()
+        self.loops = Loops()
+        self._expression_functions = dict(expression_functions or {})
+        self._roots = tuple(Path(root) for root in roots)
+        self._allow_cycle = allow_cycle
+        self._limits = Limits(max_visits, max_depth)
+        self._strict = strict
+        self._lenient = lenient_templates
+        self._allowed_hosts = tuple(allowed_hosts)
+        self._allow_link_local = allow_link_local
+        self._registry = registry
+        self._http: HttpClients | None = None
+        self._bus = Bus()
+        self._chains: dict[str, Chain] = {}
+        self._documents: dict[str, Json] = {}
+        self._retired: list[Chain] = []
+        self._closed = False
+
+    # What chains share
+
+    @property
+    def registry(self) -> Registry:
+        """Where node types are looked up."""
+        if self._registry is None:
+            from catenary.registry import Registry
+
+            self._registry = Registry()
+        return self._registry
+
+    @property
+    def http(self) -> HttpClients:
+        """The factory of all HTTP clients of this engine."""
+        if self._http is None:
+            from catenary.http import HttpClients
+
+            self._http = HttpClients(
+                allowed_hosts=self._allowed_hosts, allow_link_local=self._allow_link_local
+            )
+        return self._http
+
+    def function(self, name: str) -> Callable[[FunctionT], FunctionT]:
+        """Register a function for `functions` nodes: `@engine.function("double")` above `def double(ctx, msg)`.
+
+        The function gets the context and the message, and returns what a component's `run` may return.
+        """
+
+        def register(function: FunctionT) -> FunctionT:
+            self.functions[name] = function
+            return function
+
+        return register
+
+    def tool(self, function: FunctionT, *, name: str | None = None) -> FunctionT:
+        """Register a Python function as a tool for agents; its schema comes from type hints and docstring."""
+        self.tools[name or function.__name__] = function
+        return function
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Have all events of all runs from now on handed to `listener`, in the task that makes them.
+
+        Returns:
+            A function that takes the listener off again.
+        """
+        return self._bus.subscribe(listener)
+
+    def listeners(self, own: Listener | None = None) -> tuple[Listener, ...]:
+        """Give who listens to a run that begins now."""
+        if not self._bus:
+            return (own,) if own is not None else ()
+        return (*self._bus, own) if own is not None else tuple(self._bus)
+
+    # Chains
+
+    def load(self, source: Source, *, id: str | None = None) -> Chain:  # noqa: A002 - the field's name in a chain
+        """Load a chain: check it, make its components, and keep it under its id.
+
+        Args:
+            source: A path, the text of a chain (JSON or YAML), or the chain as plain values.
+            id: The id to keep it under; that of the chain if absent.
+
+        Raises:
+            ChainSyntaxError: When the text is neither JSON nor YAML.
+            ChainInvalid: When the chain has errors; it lists all of them.
+            ChainError: When another chain has the id. The same text again gives the chain that is there.
+        """
+        document = self._read(source)
+        chain_id = id if id is not None else document.definition.id
+        present = self._chains.get(chain_id)
+        if present is not None:
+            if self._documents[chain_id] == document.value:
+                return present
+            raise ChainError(
+                f"chain.duplicate-id: a chain with the id {chain_id!r} is loaded already, and it is another one",
+                file=document.file,
+                hint="use engine.reload(...) to replace it, or give it another id",
+            )
+        chain = self._make(document, chain_id)
+        self._chains[chain_id] = chain
+        self._documents[chain_id] = document.value
+        return chain
+
+    def reload(self, source: Source, *, id: str | None = None) -> Chain:  # noqa: A002 - the field's name in a chain
+        """Replace a chain by another version, or load it when it is not there yet. Nobody waits.
+
+        Messages in flight finish on the version they began on; new ones take the new one. When the new version has
+        errors, the present one stays in service.
+
+        Raises:
+            ChainError: As for `load`.
+        """
+        document = self._read(source)
+        chain_id = id if id is not None else document.definition.id
+        chain = self._make(document, chain_id)
+        present = self._chains.get(chain_id)
+        if present is not None:
+            chain.version = present.version + 1
+        self._chains[chain_id] = chain
+        self._documents[chain_id] = document.value
+        if present is not None:
+            self._retire(present)
+        return chain
+
+    def remove(self, chain_id: str) -> None:
+        """Take a chain out of service; runs on it finish. Raises: EngineError: when there is no such chain."""
+        chain = self.get(chain_id)
+        del self._chains[chain_id]
+        del self._documents[chain_id]
+        self._retire(chain)
+
+    def get(self, chain_id: str) -> Chain:
+        """Give the present version of a chain. Raises: EngineError: when there is no such chain."""
+        chain = self._chains.get(chain_id)
+        if chain is None:
+            known = ", ".join(sorted(repr(name) for name in self._chains)) or "none"
+            raise EngineError(f"ruleChain id={chain_id} not found", hint=f"loaded chains: {known}")
+        return chain
+
+    @property
+    def chains(self) -> Mapping[str, Chain]:
+        """The present version of each chain, by id."""
+        return dict(self._chains)
+
+    def check(self, source: Source) -> list[Problem]:
+        """Give everything that is wrong with a chain, warnings included, in order of place; nothing is opened.
+
+        Raises:
+            ChainSyntaxError: When the text is neither JSON nor YAML.
+        """
+        from catenary.load import check
+
+        document = self._read(source)
+        return check(document, self.registry, self._settings(document))
+
+    def _read(self, source: Source) -> Document:
+        from catenary.load import read
+
+        if self._closed:
+            raise EngineError("the engine is closed")
+        return read(source)
+
+    def _settings(self, document: Document) -> Settings:
+        from catenary.load import Settings
+
+        roots = list(self._roots)
+        if document.file:
+            roots.append(Path(document.file).resolve().parent)
+        data_dir = self.properties.get("data_dir")
+        if isinstance(data_dir, str) and data_dir:
+            roots.append(Path(data_dir))
+        return Settings(
+            properties=self.properties,
+            functions=self._expression_functions,
+            roots=tuple(roots),
+            allow_cycle=self._allow_cycle,
+            strict=self._strict,
+            lenient=self._lenient,
+        )
+
+    def _make(self, document: Document, chain_id: str) -> Chain:
+        from catenary.load import build, environment_of
+
+        settings = self._settings(document)
+        nodes, problems = build(document, self.registry, settings)
+        if any(problem.severity == "error" for problem in problems):
+            raise ChainInvalid(problems, file=document.file)
+        definition = document.definition
+        chain = Chain(
+            self, chain_id, definition, nodes, environment_of(definition, settings), self._limits_of(definition)
+        )
+        try:
+            chain.open()
+        except Exception as error:
+            text = "; ".join([f"{error}", *getattr(error, "__notes__", [])])
+            raise ChainInvalid([Problem("chain.open-failed", text, file=document.file)], file=document.file) from error
+        return chain
+
+    def _limits_of(self, definition: ChainDefinition) -> Limits:
+        from catenary.load import chain_settings
+
+        own = chain_settings(definition)
+        return Limits(
+            own.max_visits or self._limits.max_visits,
+            own.max_depth or self._limits.max_depth,
+            own.on_failure == "stop",
+        )
+
+    def _retire(self, chain: Chain) -> None:
+        self._retired = [old for old in self._retired if not old.is_closed or old.active]
+        chain.retire()
+        if not chain.is_closed or chain.active:
+            self._retired.append(chain)
+
+    # Runs
+
+    async def run(
+        self,
+        chain_id: str,
+        message: Message | Json,
+        *,
+        start: str | Iterable[str] | None = None,
+        timeout: float | None = None,
+        scope: Iterable[Any] | Mapping[type, Any] | None = None,
+        listener: Listener | None = None,
+    ) -> Outcome:
+        """Run a message through a chain and give how every branch ended.
+
+        A node that fails does not raise here: `outcome.ok`, `outcome.error` and `outcome.ends` tell.
+
+        Args:
+            chain_id: The id of a loaded chain.
+            message: A `Message`, or its data.
+            start: The node or nodes to start at; the chain's first node if absent.
+            timeout: Seconds after which the run is cancelled; its open branches end as `Failure`.
+            scope: Values for `ctx.scope`, one for each type.
+            listener: Gets the events of this run.
+
+        Raises:
+            EngineError: When there is no such chain or start node.
+            CancelledError: When the calling task is cancelled; all that the run had started is over by then.
+        """
+        return await self.get(chain_id).run(message, start=start, timeout=timeout, scope=scope, listener=listener)
+
+    def run_sync(
+        self,
+        chain_id: str,
+        message: Message | Json,
+        *,
+        start: str | Iterable[str] | None = None,
+        timeout: float | None = None,
+        scope: Iterable[Any] | Mapping[type, Any] | None = None,
+        listener: Listener | None = None,
+    ) -> Outcome:
+        """Run a message through a chain where no event loop runs.
+
+        A chain whose nodes are all plain functions is run without any event loop; for the rest of a chain with nodes
+        that wait, a loop of the engine's own is used. The arguments are as for `run`.
+
+        Raises:
+            EngineError: As for `run`, and inside a running event loop when the chain has nodes that wait.
+        """
+        return self.get(chain_id).run_sync(message, start=start, timeout=timeout, scope=scope, listener=listener)
+
+    def stream(self, chain_id: str, message: Message | Json, **options: Any) -> AsyncGenerator[Event]:
+        """Run a message through a chain and give the events of the run as they come; the last one is terminal.
+
+        Leaving the loop early cancels the run. The options are those of `run`.
+        """
+        return self.get(chain_id).stream(message, **options)
+
+    # Life
+
+    async def close(self) -> None:
+        """Close all chains and what they share. May be awaited again."""
+        await self._close_all()
+        self.loops.close()
+
+    def close_sync(self) -> None:
+        """Close the engine where no event loop runs. May be called again."""
+        self.loops.run(self._close_all())
+        self.loops.close()
+
+    async def _close_all(self) -> None:
+        self._closed = True
+        for chain in [*self._chains.values(), *self._retired]:
+            await chain.close()
+        self._chains.clear()
+        self._documents.clear()
+        self._retired.clear()
+        if self._http is not None:
+            await self._http.close()
+
+    async def __aenter__(self) -> Self:
+        for chain in self._chains.values():
+            await chain.open_rest()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close_sync()

@@ -1,0 +1,199 @@
+"""Every event of a run, one dataclass each, and the bus that carries them.
+
+All have `seq` (1, 2, 3 ... in a run, without gaps), `type`, `timestamp`, `run_id` and the place. Exactly one terminal
+event ends a run and is the last: `run.complete`, `run.error`, `run.cancel` or `run.pause`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+if TYPE_CHECKING:
+    from catenary.jsontext import Json
+    from catenary.message import Message
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events.
+
+    Attributes:
+        seq: The number of the event in its run, from 1.
+        timestamp: Milliseconds since 1970.
+        run_id: The run; events of sub-runs carry the id of the run at the top.
+        chain_id: The chain it happened in.
+        node_id: The node it happened at; empty for events of the run itself.
+        visit: The number of the visit in the run, from 1; 0 for events of the run itself.
+        parent: The visit that a sub-run belongs to; 0 at the top.
+    """
+
+    type: ClassVar[str] = ""
+
+    seq: int
+    timestamp: int
+    run_id: str
+    chain_id: str
+    node_id: str = ""
+    visit: int = 0
+    parent: int = 0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Give the event as JSON with camelCase keys; messages in their wire form."""
+        written: dict[str, Json] = {"seq": self.seq, "type": self.name, "timestamp": self.timestamp}
+        for part in fields(self):
+            if part.name not in {"seq", "timestamp", "dotted"}:
+                written[_camel(part.name)] = _plain(getattr(self, part.name))
+        return written
+
+    @property
+    def name(self) -> str:
+        """The dotted name of the event."""
+        return self.type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(Event):
+    """A run began with this message."""
+
+    type: ClassVar[str] = "run.start"
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStarted(Event):
+    """A node is visited: the message, and the relation and node it came by."""
+
+    type: ClassVar[str] = "node.start"
+    message: Message
+    relation: str = ""
+    sender: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEmitted(Event):
+    """A node sent a message on the way, and goes on."""
+
+    type: ClassVar[str] = "node.emit"
+    relation: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFinished(Event):
+    """A visit is over: what left the node, in order, the error if it failed, and how long it took in seconds."""
+
+    type: ClassVar[str] = "node.end"
+    relations: tuple[str, ...]
+    messages: tuple[Message, ...]
+    error: str = ""
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchEnded(Event):
+    """A branch of the run ended."""
+
+    type: ClassVar[str] = "branch.end"
+    relation: str
+    message: Message
+    error: str = ""
+    gated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEvent(Event):
+    """What a component itself reports, such as `content.delta`, `tool.start` or `usage`."""
+
+    dotted: str
+    data: Mapping[str, Json] = field(default_factory=dict[str, Any])
+
+    @property
+    def name(self) -> str:
+        """The dotted name that the component gave."""
+        return self.dotted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCompleted(Event):
+    """The run is over and did not fail."""
+
+    type: ClassVar[str] = "run.complete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFailed(Event):
+    """The run is over and failed."""
+
+    type: ClassVar[str] = "run.error"
+    code: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWasCancelled(Event):
+    """The run was cancelled, or ran out of time."""
+
+    type: ClassVar[str] = "run.cancel"
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPaused(Event):
+    """The run ended in a pause and can be resumed."""
+
+    type: ClassVar[str] = "run.pause"
+
+
+Listener: TypeAlias = Callable[[Event], None]
+
+
+class Bus:
+    """Carries events to listeners, in order, in the task that made them. A listener must be quick and must not raise;
+    what it raises is logged and does not disturb the run."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[int, Listener] = {}
+        self._next = 0
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Add a listener. Returns: a function that takes it off again; calling it twice is fine."""
+        key = self._next
+        self._next += 1
+        self._listeners[key] = listener
+        return lambda: self._listeners.pop(key, None) and None
+
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
+
+    def __iter__(self) -> Iterator[Listener]:
+        return iter(list(self._listeners.values()))
+
+
+def deliver(event: Event, listeners: tuple[Listener, ...]) -> None:
+    """Hand an event to listeners; one that raises is logged and the others still get it."""
+    for listener in listeners:
+        try:
+            listener(event)
+        except Exception:
+            logger.exception("a listener to run events raised", extra={"event": event.name, "run_id": event.run_id})
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def _plain(value: Any) -> Json:
+    from catenary.message import Message
+
+    if isinstance(value, Message):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        items: tuple[Any, ...] = value
+        return [_plain(item) for item in items]
+    return dict(value) if isinstance(value, Mapping) else value  # type: ignore[arg-type]

@@ -1,0 +1,67 @@
+"""JSON text in and out: orjson when it is installed (extra `fast`), the standard library else.
+
+Both give the same: integers of any size survive, `NaN` and `Infinity` are refused, text is compact with sorted keys.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Json: TypeAlias = Any
+"""A JSON value: `None`, `bool`, `int`, `float`, `str`, `list` or `dict` with text keys."""
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _stdlib_loads(text: str | bytes) -> Json:
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _stdlib_dumps(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+
+
+loads: Callable[[str | bytes], Json]
+"""Parse JSON text. Raises: ValueError: when it is not JSON."""
+
+dumps: Callable[[Json], str]
+"""Write compact JSON text with sorted keys. Raises: TypeError, ValueError: when the value is not JSON."""
+
+try:
+    import orjson
+except ImportError:
+    loads, dumps = _stdlib_loads, _stdlib_dumps
+else:
+    _sorted_keys = orjson.OPT_SORT_KEYS
+
+    def _fast_loads(text: str | bytes) -> Json:
+        value = orjson.loads(text)
+        # orjson reads an integer beyond 64 bits as a float: such texts are long, and read again exactly.
+        if len(text) >= 19 and _has_huge_float(value):
+            return _stdlib_loads(text)
+        return value
+
+    def _has_huge_float(value: Json) -> bool:
+        if value.__class__ is float:
+            return value >= 9.2e18 or value <= -9.2e18
+        if value.__class__ is dict:
+            return any(_has_huge_float(item) for item in value.values())
+        if value.__class__ is list:
+            return any(_has_huge_float(item) for item in value)
+        return False
+
+    def _fast_dumps(value: Json) -> str:
+        try:
+            text = orjson.dumps(value, None, _sorted_keys).decode()
+        except TypeError:
+            return _stdlib_dumps(value)  # integers beyond 64 bits, lone surrogates; or a true error, raised anew
+        # orjson writes NaN and Infinity as null: look again where a null came out.
+        return _stdlib_dumps(value) if "null" in text else text
+
+    loads, dumps = _fast_loads, _fast_dumps

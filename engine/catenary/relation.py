@@ -1,0 +1,66 @@
+"""Relations: the labels by which a message leaves a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from catenary.message import Message
+
+
+class Relation(str):
+    """The name of a way out of a node, with a sentence about it for forms and docs.
+
+    A relation is a `str`: it equals its plain name, so `"Success"` may be written wherever `SUCCESS` may.
+    Names are compared exactly, upper and lower case count.
+    """
+
+    __slots__ = ("help",)
+    help: str
+
+    def __new__(cls, name: str, *, help: str = "") -> Self:  # noqa: A002 - the word the rest of the API uses
+        relation = super().__new__(cls, name)
+        relation.help = help
+        return relation
+
+    def __repr__(self) -> str:
+        return f"Relation({str.__str__(self)!r})"
+
+
+SUCCESS = Relation("Success", help="The work is done.")
+FAILURE = Relation("Failure", help="Something went wrong; `errorMsg` in the metadata says what.")
+TRUE = Relation("True", help="The condition holds.")
+FALSE = Relation("False", help="The condition does not hold.")
+STREAM = Relation("Stream", help="One piece of an answer that comes in pieces.")
+DEFAULT = Relation("Default", help="None of the cases matched.")
+
+
+class Failed(Relation):
+    """A `Failure` that carries its error, so that the next node and the end of the branch can see it."""
+
+    __slots__ = ("error",)
+    error: BaseException
+
+    def __new__(cls, error: BaseException) -> Self:
+        relation = super().__new__(cls, "Failure", help=FAILURE.help)
+        relation.error = error
+        return relation
+
+
+class NodeFailure(Exception):  # noqa: N818 - a failure told, not a bug: the text is what `errorMsg` gets
+    """Raise it in `run` to leave by `Failure` with this text and, if given, with another message."""
+
+    def __init__(self, text: str, message: Message | None = None) -> None:
+        super().__init__(text)
+        self.message = message
+
+
+def fail(error: BaseException | str, message: Message) -> tuple[Relation, Message]:
+    """Give the emission that leaves by `Failure` with `error`, and `errorMsg` put into the message's metadata.
+
+    Args:
+        error: What went wrong; a text becomes a `NodeFailure`.
+        message: The message that goes on.
+    """
+    cause = NodeFailure(error) if isinstance(error, str) else error
+    return Failed(cause), message.put("errorMsg", str(cause) or type(cause).__name__)

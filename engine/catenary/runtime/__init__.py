@@ -1,0 +1,1 @@
+"""The kernel: private, not for import from outside the engine."""

@@ -1,0 +1,242 @@
+"""What a node sees of its run: `ctx`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from catenary.errors import EngineError
+from catenary.relation import Failed
+from catenary.runtime.ends import Arrival, End
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from catenary.chain import Chain
+    from catenary.jsontext import Json
+    from catenary.message import Message
+    from catenary.relation import Relation
+    from catenary.runtime.compiled import Step
+    from catenary.runtime.crew import Crew
+    from catenary.runtime.run import Run
+    from catenary.runtime.scope import Scope
+
+__all__ = ["Arrival", "Context", "End"]
+
+
+class Context:
+    """The place of a node in its chain and its run.
+
+    A plain `def run` gets the one context of the run, which is valid during the call only; an `async def run` gets
+    one of its own, valid until it returns. In `open` there is no run yet: what belongs to a run raises there.
+    """
+
+    __slots__ = ("_crew", "_emitted", "_over", "_relation", "_run", "_sender", "_step", "_visit")
+    _step: Step
+    _sender: Step | None
+    _relation: Relation | str
+    _visit: int
+
+    def __init__(self, run: Run | None, crew: Crew | None) -> None:
+        self._run = run
+        self._crew = crew
+        self._over = False
+        self._emitted = False
+        self._visit = 0
+
+    # The node and its chain
+
+    @property
+    def node_id(self) -> str:
+        """The id of this node."""
+        return self._step.node_id
+
+    @property
+    def node_type(self) -> str:
+        """The component type of this node, as written in the chain."""
+        return self._step.node.type
+
+    @property
+    def node_name(self) -> str:
+        """The display name of this node; its id if it has none."""
+        return self._step.node.name or self._step.node_id
+
+    @property
+    def chain(self) -> Chain:
+        """The chain this node belongs to, in the version the run began with."""
+        return self._step.owner
+
+    @property
+    def chain_id(self) -> str:
+        """The id of the chain."""
+        return self._step.owner.id
+
+    @property
+    def properties(self) -> Mapping[str, Json]:
+        """The engine's properties, which chains see as `global`."""
+        return self._step.owner.environment.properties
+
+    @property
+    def vars(self) -> Mapping[str, Json]:
+        """The chain's variables."""
+        return self._step.owner.environment.vars
+
+    @property
+    def rule_chain(self) -> Mapping[str, Json]:
+        """The head of the chain: `id`, `name`, `root`, `debugMode`, `disabled`, `additionalInfo`, `configuration`."""
+        return self._step.owner.environment.rule_chain
+
+    @property
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """The functions registered with `engine.function`."""
+        return self._step.owner.engine.functions
+
+    @property
+    def tools(self) -> Mapping[str, Any]:
+        """The functions registered with `engine.tool`."""
+        return self._step.owner.engine.tools
+
+    @property
+    def http(self) -> Any:
+        """The engine's `catenary.http.HttpClients`."""
+        return self._step.owner.engine.http
+
+    @property
+    def clock(self) -> Any:
+        """The engine's clock: `monotonic()` in seconds, `time_ms()` since 1970, `await sleep(seconds)`."""
+        return self._step.owner.engine.clock
+
+    def is_connected(self, relation: str) -> bool:
+        """Tell whether a connection leaves this node by `relation`."""
+        return relation in self._step.routes
+
+    # The run
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run; sub-runs have the id of the run they belong to."""
+        return self._live_run().root.id
+
+    @property
+    def relation(self) -> Relation | str:
+        """The relation by which the message came; empty at the first node."""
+        return self._relation
+
+    @property
+    def sender(self) -> str:
+        """The id of the node the message came from; of this node itself at the first one."""
+        return self._sender.node_id if self._sender else self._step.node_id
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error the message comes with, when the last hop was a `Failure` that had one."""
+        relation = self._relation
+        return relation.error if isinstance(relation, Failed) else None
+
+    @property
+    def scope(self) -> Scope:
+        """The values of the run, one for each type."""
+        return self._live_run().scope
+
+    def output(self, node_id: str) -> Message | None:
+        """Give what another node last sent on in this run; kept only for nodes that somebody's settings name."""
+        outputs = self._live_run().outputs
+        return outputs.get(node_id) if outputs else None
+
+    def keep_output(self, message: Message) -> None:
+        """Keep a message as what this node last sent on, for `output`."""
+        run = self._live_run()
+        if run.outputs is None:
+            run.outputs = {}
+        run.outputs[self._step.node_id] = message
+
+    @property
+    def watched(self) -> bool:
+        """True when somebody listens to the events of this run."""
+        run = self._run
+        return run is not None and run.watch is not None
+
+    def notify(self, type: str, **data: Json) -> None:  # noqa: A002 - the field's name in the event
+        """Publish an event of this visit, when somebody listens; else do nothing.
+
+        Args:
+            type: A dotted name such as `content.delta`.
+            **data: What the event carries.
+        """
+        run = self._run
+        if run is not None and run.watch is not None:
+            run.watch.notify(self, type, data)
+
+    async def emit(self, relation: Relation | str, message: Message) -> None:
+        """Send a message on the way, and come back when all that came of it has ended or waits in a join.
+
+        Raises:
+            EngineError: When the visit is over already, or the node is a plain `def`.
+            DepthLimitReached: When emissions and sub-runs are nested too deeply.
+        """
+        if self._over or self._crew is None:
+            raise EngineError(
+                f"node {self.node_id!r}: emit() after the visit was over",
+                hint="await every emit() before run() returns; a plain def returns what it has to say",
+            )
+        self._emitted = True
+        await self._live_run().emit(self, relation, message)
+
+    async def run_chain(
+        self,
+        chain: Chain | str,
+        message: Message,
+        *,
+        start: str | Iterable[str] | None = None,
+        each: Callable[[End], Awaitable[None]] | None = None,
+        scope: Iterable[Any] | Mapping[type, Any] | None = None,
+    ) -> list[End]:
+        """Run a chain as part of this visit and give its ends, in the order in which they came.
+
+        Args:
+            chain: The chain, or the id of one that the engine has loaded.
+            message: What it starts with.
+            start: The node or nodes to start at; the chain's first node if absent.
+            each: Is awaited with every end as it comes, in the task that made it.
+            scope: Values laid over those of this run.
+
+        Raises:
+            EngineError: When there is no such chain or node.
+            StepLimitReached, DepthLimitReached: When the sub-run went too far.
+        """
+        from catenary.runtime import subrun
+
+        return await subrun.run_chain(self, chain, message, start=start, each=each, scope=scope)
+
+    async def run_node(
+        self,
+        node_id: str,
+        message: Message,
+        *,
+        chain_id: str | None = None,
+        follow: bool = False,
+        each: Callable[[End], Awaitable[None]] | None = None,
+        scope: Iterable[Any] | Mapping[type, Any] | None = None,
+    ) -> list[End]:
+        """Run one node, of this chain or another, as part of this visit; with `follow`, what comes after it too.
+
+        The arguments are as for `run_chain`. Raises: as `run_chain`.
+        """
+        from catenary.runtime import subrun
+
+        return await subrun.run_node(
+            self, node_id, message, chain_id=chain_id, follow=follow, each=each, scope=scope
+        )
+
+    def _live_run(self) -> Run:
+        if self._run is None:
+            raise EngineError(f"node {self._step.node_id!r}: there is no run yet in open()")
+        return self._run
+
+
+def opening_context(step: Step) -> Context:
+    """Give the context that a component's `open` gets."""
+    ctx = Context(None, None)
+    ctx._step = step
+    ctx._sender = None
+    ctx._relation = ""
+    return ctx

@@ -1,0 +1,89 @@
+"""A crew: the tasks and tokens that must be done before the one who opened it goes on. A run has one, each emit one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from catenary.runtime.run import Run
+    from catenary.runtime.tokens import Ready, Token
+
+
+class Crew:
+    """Tokens that wait to be visited, and tasks that visit others at the same time.
+
+    Attributes:
+        ready: Tokens that may be visited, the next one last.
+        depth: How deep sub-runs and emissions are nested here.
+    """
+
+    __slots__ = ("_idle", "_tasks", "depth", "ready", "run")
+
+    def __init__(self, run: Run, ready: Ready, depth: int) -> None:
+        self.run = run
+        self.ready = ready
+        self.depth = depth
+        self._tasks: dict[asyncio.Task[None], Token] | None = None
+        self._idle: asyncio.Future[None] | None = None
+
+    async def drive(self) -> None:
+        """Visit all tokens until none is left, those of the tasks included.
+
+        Raises:
+            CancelledError, CatenaryError: What stopped the run; all tasks are done by then.
+        """
+        try:
+            await self.run.work(self, self.ready.pop())
+            while self._tasks:
+                self._idle = asyncio.get_running_loop().create_future()
+                await self._idle
+        except BaseException:
+            await self._stop()
+            for token in self.ready:
+                self.run.interrupted(token)
+            self.ready.clear()
+            raise
+
+    def spawn(self, token: Token) -> None:
+        """Visit a token, and what follows it, in a task of its own."""
+        run = self.run
+        if run.task is None:
+            run.task = asyncio.current_task()
+        task = asyncio.create_task(self._work(token))
+        if self._tasks is None:
+            self._tasks = {}
+        self._tasks[task] = token
+
+    async def _work(self, token: Token) -> None:
+        try:
+            await self.run.work(self, token, in_task=True)
+        except asyncio.CancelledError:
+            # Without a cancelled run a CancelledError never gets here: the loop turns it into a Failure.
+            raise
+        except BaseException as error:  # noqa: BLE001 - carried to the task that drives the run, which raises it
+            self.run.abort(error)
+        finally:
+            tasks = self._tasks
+            assert tasks is not None
+            current = asyncio.current_task()
+            assert current is not None
+            del tasks[current]
+            if not tasks and self._idle is not None and not self._idle.done():
+                self._idle.set_result(None)
+
+    async def _stop(self) -> None:
+        """Cancel all tasks and wait for their clean-up, however often this task itself is cancelled meanwhile."""
+        tasks = self._tasks
+        if not tasks:
+            return
+        for task in tasks:
+            task.cancel()
+        while tasks:
+            try:
+                done, _ = await asyncio.wait(list(tasks))
+            except asyncio.CancelledError:
+                continue
+            for task in done:
+                if task in tasks:  # cancelled before its first step: nobody else can tell how its branch ended
+                    self.run.interrupted(tasks.pop(task))

@@ -1,0 +1,69 @@
+"""What a node's `run` gave back, made into relations and messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from catenary.message import Message
+from catenary.relation import NodeFailure, fail
+
+if TYPE_CHECKING:
+    from catenary.relation import Relation
+    from catenary.runtime.compiled import Step
+    from catenary.runtime.ends import Arrival
+    from catenary.runtime.tokens import Core, Ready
+
+
+def failure(error: BaseException, message: Message | list[Arrival]) -> tuple[Relation, Message]:
+    """Give the emission for an error that a node raised; a join goes on with the first message of its list."""
+    if isinstance(error, NodeFailure) and error.message is not None:
+        return fail(error, error.message)
+    return fail(error, message if isinstance(message, Message) else message[0].message)
+
+
+def malformed(emission: object, message: Message) -> tuple[Relation, Message]:
+    """Give the `Failure` for something that is no emission."""
+    shown = repr(emission)
+    if len(shown) > 80:
+        shown = f"{shown[:80]}..."
+    return fail(
+        TypeError(
+            f"run returned {shown}, which is no emission; "
+            "return a relation, (relation, message), a list of these, or None"
+        ),
+        message,
+    )
+
+
+def spread(core: Core, step: Step, emission: Any, message: Message, ready: Ready) -> None:
+    """Send all emissions of a list in the order written, then let the token end."""
+    pairs = _pairs(emission, message)
+    batches: list[Ready] = []
+    for relation, sent in pairs:
+        batch: Ready = []
+        core.emit(step, relation, sent, batch)
+        batches.append(batch)
+    for batch in reversed(batches):
+        ready.extend(batch)
+    core.finish(step)
+
+
+def _pairs(emission: Any, message: Message) -> list[tuple[Relation | str, Message]]:
+    if isinstance(emission, str):  # a subclass of `str` that is not one of ours
+        return [(emission, message)]
+    if not isinstance(emission, list):
+        return [malformed(emission, message)]
+    pairs: list[tuple[Relation | str, Message]] = []
+    for item in cast("list[Any]", emission):
+        if isinstance(item, str):
+            pairs.append((item, message))
+        elif is_pair(item):
+            pairs.append(item)
+        else:
+            return [malformed(emission, message)]
+    return pairs
+
+
+def is_pair(item: Any) -> bool:
+    """Tell whether something is `(relation, message)`."""
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], Message)  # type: ignore[arg-type]

@@ -1,0 +1,43 @@
+"""How a branch ends, and what reaches a join."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from catenary.message import Message
+    from catenary.relation import Relation
+
+
+class End(NamedTuple):
+    """How one branch of a run ended.
+
+    Attributes:
+        node_id: The node at which it ended.
+        relation: The relation by which it would have gone on; at an `end` node the one that led there.
+        message: The message as it was then.
+        error: What was raised, if the branch ended as `Failure`.
+        gated: True for an ordinary end in a chain that has `end` nodes: such an end is not an answer.
+    """
+
+    node_id: str
+    relation: Relation | str
+    message: Message
+    error: BaseException | None = None
+    gated: bool = False
+
+
+class Arrival(NamedTuple):
+    """One message that reached a join.
+
+    Attributes:
+        message: The message.
+        sender: The id of the node that sent it; empty for a message the run began with.
+        error: The error, when it came by `Failure` and the last hop carried one.
+        relation: The relation it came by.
+    """
+
+    message: Message
+    sender: str
+    error: BaseException | None
+    relation: Relation | str

@@ -1,0 +1,176 @@
+"""How a run begins and is brought to its outcome, with an event loop and without."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import CancelledError
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from catenary.errors import EngineError, StepLimitReached
+from catenary.events import RunCompleted, RunFailed, RunPaused, RunStarted, RunWasCancelled
+from catenary.message import Message
+from catenary.outcome import Outcome
+from catenary.relation import Failed
+from catenary.runtime.run import CANCELLED, NEEDS_LOOP, Halt, Run, ask_for_loop
+from catenary.runtime.scope import Scope
+from catenary.runtime.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable, Mapping
+
+    from catenary.chain import Chain
+    from catenary.events import Listener
+
+NO_NODES = "the rule chain has no nodes"
+
+
+def begin(run: Run, message: Message, start: str | Iterable[str] | None) -> None:
+    """Give a run its first tokens. Raises: EngineError: when a start node does not exist."""
+    compiled = run.compiled
+    core = run.core
+    if start is None:
+        first = compiled.first
+        if first is None:
+            core.end_with("", Failed(EngineError(NO_NODES)), message)
+        elif first.reach or first.cyclic or first.join >= 0:
+            core.start(((first, message),))
+        else:
+            core.ready.append((first, message, None, ""))
+        return
+    names = [start] if isinstance(start, str) else list(start)
+    unknown = [name for name in names if name not in compiled.by_id]
+    if unknown:
+        raise EngineError(f"SetExecuteNodes node id={unknown[0]} not found", hint="start names nodes of the chain")
+    core.start([(compiled.by_id[name], message) for name in names])
+
+
+async def perform(
+    chain: Chain,
+    message: Any,
+    run: Run,
+    start: str | Iterable[str] | None = None,
+    timeout: float | None = None,
+) -> Outcome:
+    """Bring a run to its outcome.
+
+    Raises:
+        EngineError: When a start node does not exist.
+        CancelledError: When the calling task was cancelled; everything the run had started is over by then.
+    """
+    if message.__class__ is not Message and not isinstance(message, Message):
+        message = Message(message)
+    if timeout is not None:
+        run.deadline = monotonic() + timeout
+        if run.has_loop:
+            run.arm()
+    chain.active += 1
+    try:
+        if chain.must_open:
+            await _open(chain, run)
+        begin(run, message, start)
+        if run.watch is not None:
+            run.watch.publish(RunStarted, chain.id, message=message)
+        await run.drive()
+    except (StepLimitReached, Halt) as error:
+        run.fault = error
+        if isinstance(error, StepLimitReached):
+            error.run_id = run.id
+    except CancelledError:
+        if run.stopping is None or (run.task is not None and run.task.cancelling() > run.cancelling):
+            _publish_cancelled(chain, run)
+            raise
+    finally:
+        if run.timer is not None:
+            run.timer.cancel()
+        chain.active -= 1
+        if chain.retired and not chain.active:
+            await chain.close_if_idle()
+    outcome = Outcome(run, message)
+    if run.watch is not None:
+        _publish_outcome(chain, run, outcome)
+    return outcome
+
+
+async def _open(chain: Chain, run: Run) -> None:
+    if not run.has_loop:
+        await ask_for_loop()
+        run.arm()
+    await chain.open_rest()
+
+
+def _publish_cancelled(chain: Chain, run: Run) -> None:
+    if run.watch is not None:
+        run.watch.publish(RunWasCancelled, chain.id, error=CANCELLED)
+
+
+def _publish_outcome(chain: Chain, run: Run, outcome: Outcome) -> None:
+    assert run.watch is not None
+    error = outcome.error
+    match outcome.status:
+        case "completed":
+            run.watch.publish(RunCompleted, chain.id)
+        case "paused":
+            run.watch.publish(RunPaused, chain.id)
+        case "cancelled":
+            run.watch.publish(RunWasCancelled, chain.id, error=str(error))
+        case "failed":
+            run.watch.publish(RunFailed, chain.id, code=error.code if error else "run.error", error=str(error))
+
+
+def new_run(
+    chain: Chain, listeners: tuple[Listener, ...], scope: Iterable[Any] | Mapping[type, Any] | None, *, has_loop: bool
+) -> Run:
+    """Make a run of a chain: on its observed compilation when somebody listens."""
+    if listeners:
+        run = Run(chain.observed)
+        run.watch = Watch(run.id, listeners)
+    else:
+        run = Run(chain.compiled)
+    if scope is not None:
+        run.scope = Scope(scope)
+    run.has_loop = has_loop
+    return run
+
+
+def drive_by_hand(coroutine: Coroutine[Any, Any, Outcome], run: Run, loops: Loops) -> Outcome:
+    """Run a coroutine to its end without an event loop; when it asks for one, go on with it in a loop of its own.
+
+    Raises:
+        EngineError: When it needs an event loop and one is running in this thread already.
+    """
+    try:
+        asked = coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    assert asked is NEEDS_LOOP
+    if asyncio._get_running_loop() is not None:
+        coroutine.close()
+        raise EngineError(
+            "run_sync() was called inside a running event loop, and the chain has nodes that wait",
+            hint="use `await engine.run(...)` there",
+        )
+    run.has_loop = True
+    return loops.run(coroutine)
+
+
+class Loops:
+    """Event loops kept for `run_sync`, so that connections outlive one call. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._idle: list[asyncio.Runner] = []
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine to its end in an idle loop, or in a new one when all are busy."""
+        runner = self._idle.pop() if self._idle else asyncio.Runner()
+        try:
+            return runner.run(coroutine)
+        finally:
+            self._idle.append(runner)
+
+    def close(self, last: Any = None) -> None:
+        """Close all idle loops; in each, the coroutine function `last` is run first."""
+        while self._idle:
+            with self._idle.pop() as runner:
+                if last is not None:
+                    runner.run(last())

@@ -1,0 +1,362 @@
+"""One run: the loop that visits nodes. `def` nodes inline, `async def` nodes awaited, tasks only for siblings that wait.
+
+`Run.work` is one long function on purpose: one more call for each hop would cost as much as the hop itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from asyncio import CancelledError
+from time import monotonic
+from types import coroutine
+from typing import TYPE_CHECKING, Any
+
+from catenary.errors import CatenaryError, DepthLimitReached, RunCancelled
+from catenary.message import Message
+from catenary.relation import FAILURE, Failed, Relation
+from catenary.runtime.compiled import AsyncStep, Step
+from catenary.runtime.context import Context
+from catenary.runtime.crew import Crew
+from catenary.runtime.emission import failure, is_pair, malformed, spread
+from catenary.runtime.ends import End
+from catenary.runtime.scope import Scope
+from catenary.runtime.tokens import Core
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
+
+    from catenary.runtime.compiled import Compiled
+    from catenary.runtime.tokens import Token
+    from catenary.runtime.watch import Watch
+
+STRIDE = 64  # hops between two looks at the clock
+SLICE_S = 0.005  # how long one chain may keep the event loop to itself
+
+CANCELLED = "processing cancelled: context canceled"
+EXPIRED = "processing cancelled: context deadline exceeded"
+
+NEEDS_LOOP = object()
+
+
+@coroutine
+def ask_for_loop() -> Generator[Any, None, None]:
+    """Tell whoever drives this coroutine by hand that from here on it needs an event loop."""
+    yield NEEDS_LOOP
+
+
+class Halt(CatenaryError):
+    """Ends a run whose chain stops at the first failure; never seen outside the kernel."""
+
+
+class Run:
+    """The journey of one message through one compiled chain; a sub-run is a `Run` with a `parent`.
+
+    Attributes:
+        root: The run at the top; itself for that one.
+        stopping: Why the run is being stopped: one of the texts above, or None. Asked of the root.
+        fault: The error of the kernel, or of the host's code, that ends this run.
+        task: The asyncio task that drives the run, once somebody needs to know it.
+        cancelling: How often that task had been asked to stop when the run began.
+        cancels: 1 once the kernel itself has cancelled the task.
+        has_loop: False while the run is driven by hand, without an event loop. Asked of the root.
+        deadline: The end of the run's time on the monotonic clock, or None. Asked of the root.
+        watch: The listeners to the run's events, or None.
+        outputs: What referenced nodes last sent on, by node id.
+        parent_visit: The number of the visit that a sub-run belongs to; 0 at the top.
+    """
+
+    __slots__ = (
+        "_id",
+        "_scope",
+        "cancelling",
+        "cancels",
+        "compiled",
+        "context",
+        "core",
+        "deadline",
+        "each",
+        "fault",
+        "has_loop",
+        "outputs",
+        "parent",
+        "parent_visit",
+        "root",
+        "stopping",
+        "task",
+        "timer",
+        "watch",
+    )
+    context: Context
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        parent: Run | None = None,
+        each: Callable[[End], Awaitable[None]] | None = None,
+    ) -> None:
+        self.compiled = compiled
+        self.core = Core(compiled)
+        self.parent = parent
+        self.each = each
+        self.root: Run = self
+        self.watch: Watch | None = None
+        self.stopping: str | None = None
+        self.fault: BaseException | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self.has_loop = True
+        self.deadline: float | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.cancels = 0
+        self.cancelling = 0
+        self.parent_visit = 0
+        self.outputs: dict[str, Message] | None = None
+        self._scope: Scope | None = None
+        self._id: str | None = None
+        if parent is not None:
+            self.root = parent.root
+            self.watch = parent.watch
+
+    @property
+    def id(self) -> str:
+        """The id of the run, made when it is first read."""
+        if self._id is None:
+            self._id = str(uuid.uuid4())
+        return self._id
+
+    @property
+    def scope(self) -> Scope:
+        """The values of the run, made when they are first asked for."""
+        if self._scope is None:
+            self._scope = Scope(parent=self.parent.scope if self.parent else None)
+        return self._scope
+
+    @scope.setter
+    def scope(self, scope: Scope) -> None:
+        self._scope = scope
+
+    async def drive(self, depth: int = 0) -> None:
+        """Visit everything the core has ready until the run is over.
+
+        Raises:
+            CancelledError: When the task is cancelled from outside, or the run is stopped.
+            CatenaryError: An error of the kernel.
+        """
+        core = self.core
+        self.context = Context(self, None)
+        if not core.ready:
+            return
+        try:
+            await Crew(self, core.ready, depth).drive()
+        except BaseException as error:
+            self._abandon_joins()
+            if self.cancels:
+                assert self.task is not None
+                self.task.uncancel()
+            if self.fault is not None and self.fault is not error:
+                raise self.fault from None
+            raise
+
+    async def work(self, crew: Crew, token: Token, *, in_task: bool = False) -> None:  # noqa: C901, PLR0912, PLR0915
+        """Visit a token, what follows it, and whatever else is ready, until nothing is.
+
+        With `in_task` the token is an async one that got this task for itself, and is awaited in place.
+        """
+        core = self.core
+        root = self.root
+        ready = crew.ready
+        ctx = self.context
+        attended = self.attended
+        stride = countdown = STRIDE if root.deadline is None else 1
+        since = 0.0
+        task: asyncio.Task[Any] | None = None
+        cancelling = 0
+        in_place = in_task
+        step, message, sender, relation = token
+        while True:
+            countdown -= 1
+            if not countdown:
+                countdown = stride
+                since = await self._breathe(since, (step, message, sender, relation))
+            kind = step.__class__
+            if kind is Step:
+                ctx._step = step
+                ctx._sender = sender
+                ctx._relation = relation
+                try:
+                    emission = step.run(ctx, message)
+                except (Exception, CancelledError) as error:  # noqa: BLE001 - what a node raises leaves by Failure
+                    emission = failure(error, message)
+            elif kind is AsyncStep:
+                if not root.has_loop and step.waits:  # type: ignore[attr-defined]  # the class was just compared
+                    await ask_for_loop()
+                    root.arm()
+                if root.has_loop:
+                    if ready and not in_place:
+                        # Others wait behind this one: it gets a task, and they go on here.
+                        crew.spawn((step, message, sender, relation))
+                        step, message, sender, relation = ready.pop()
+                        continue
+                    if task is None:
+                        task = asyncio.current_task()
+                        assert task is not None
+                        cancelling = task.cancelling()
+                in_place = False
+                own = Context(self, crew)
+                own._step = step
+                own._sender = sender
+                own._relation = relation
+                try:
+                    emission = await step.run(own, message)
+                except (Exception, CancelledError) as error:  # noqa: BLE001 - told apart from a real one below
+                    emission = failure(error, message)
+                own._over = True
+                if root.stopping or self.fault or (task is not None and task.cancelling() > cancelling):
+                    # Also when the node swallowed the cancellation: there is no next hop.
+                    self.interrupted((step, message, sender, relation))
+                    raise CancelledError
+            else:
+                core.end_here(step, relation, message)
+                emission = None
+
+            made = len(core.ends) if attended else 0
+            kind = emission.__class__
+            if kind is Relation:
+                leaving = emission
+            elif kind is tuple:
+                if len(emission) == 2 and emission[1].__class__ is Message and isinstance(emission[0], str):
+                    leaving, message = emission
+                elif is_pair(emission):
+                    leaving, message = emission
+                else:
+                    leaving, message = malformed(emission, message)
+            elif emission is None:
+                core.finish(step)
+                leaving = None
+            elif kind is str:
+                leaving = emission
+            else:
+                spread(core, step, emission, message, ready)
+                leaving = None
+
+            if leaving is not None:
+                following = step.plain.get(leaving)
+                if following is not None:
+                    sender = step
+                    step = following
+                    relation = leaving
+                    continue
+                core.follow(step, leaving, message, ready)
+            if attended:
+                await self._attend(made)
+            if not ready:
+                return
+            step, message, sender, relation = ready.pop()
+
+    async def emit(self, ctx: Context, relation: Relation | str, message: Message) -> None:
+        """Send one emission of a visit that goes on, and wait until all that came of it is done."""
+        if self.root.stopping or self.fault:
+            raise CancelledError
+        if not is_pair((relation, message)):
+            raise TypeError(f"emit({relation!r}, {message!r}): a relation and a message are asked for")
+        assert ctx._crew is not None
+        depth = self.deeper(ctx._crew.depth)
+        crew = Crew(self, [], depth)
+        made = len(self.core.ends)
+        self.core.emit(ctx._step, relation, message, crew.ready)
+        if self.watch is not None:
+            self.watch.emitted(ctx, relation, message)
+        if self.attended:
+            await self._attend(made)
+        if crew.ready:
+            await crew.drive()
+
+    @property
+    def attended(self) -> bool:
+        """True when somebody is to be told of each end as it comes."""
+        return self.each is not None or self.watch is not None or self.compiled.limits.stop_on_failure
+
+    def arm(self) -> None:
+        """Note the task that drives the run, and stop it when its time is over. Asked of the root."""
+        self.task = task = asyncio.current_task()
+        self.cancelling = task.cancelling() if task else 0
+        if self.deadline is not None:
+            self.timer = asyncio.get_running_loop().call_later(self.deadline - monotonic(), self.stop, EXPIRED)
+
+    def deeper(self, depth: int) -> int:
+        """Give the depth one further down. Raises: DepthLimitReached: when that is too deep."""
+        limit = self.root.compiled.limits.max_depth
+        if depth >= limit:
+            raise DepthLimitReached(
+                f"sub-runs and emissions are nested {depth} deep, which is the limit",
+                run_id=self.root.id,
+                hint="look for a chain that runs itself, or raise ruleChain.configuration.maxDepth",
+            )
+        return depth + 1
+
+    def stop(self, reason: str) -> None:
+        """Stop the run from outside: cancel what runs, and let open branches end as `Failure` with this text."""
+        if self.stopping is None:
+            self.stopping = reason
+            self._cancel_task()
+
+    def abort(self, error: BaseException) -> None:
+        """End the run with an error that a task of it met; the task that drives it raises it."""
+        if self.fault is None:
+            self.fault = error
+            self._cancel_task()
+
+    def _cancel_task(self) -> None:
+        if self.task is not None and not self.cancels:
+            self.cancels = 1
+            self.task.cancel()
+
+    def interrupted(self, token: Token) -> None:
+        """Write down that a branch was cut off where it stood."""
+        step, message, _, _ = token
+        self._cut_off(step, message if isinstance(message, Message) else message[0].message)
+
+    def _abandon_joins(self) -> None:
+        arrived = self.core.arrived
+        if arrived:
+            for number, arrivals in arrived.items():
+                self._cut_off(self.compiled.joins[number], arrivals[0].message)
+            arrived.clear()
+
+    def _cut_off(self, step: Step, message: Message) -> None:
+        text = self.root.stopping or CANCELLED
+        end = End(step.node_id, FAILURE, message.put("errorMsg", text), RunCancelled(text, run_id=self.root.id))
+        self.core.ends.append(end)
+        if self.watch is not None:
+            self.watch.ended(self, end)
+
+    async def _attend(self, made: int) -> None:
+        """Hand the ends made since to whoever asked for each, and halt the run at a failure if it is to."""
+        ends = self.core.ends
+        fresh = ends[made:]
+        if self.watch is not None:
+            for end in fresh:
+                self.watch.ended(self, end)
+        if self.each is not None:
+            for end in fresh:
+                await self.each(end)
+        if self.compiled.limits.stop_on_failure and any(end.relation == FAILURE for end in fresh):
+            raise Halt(CANCELLED)
+
+    async def _breathe(self, since: float, token: Token) -> float:
+        """Look at the clock: stop a run that is out of time, and let others run after a while."""
+        now = monotonic()
+        root = self.root
+        if root.deadline is not None and now >= root.deadline and root.stopping is None:
+            root.stopping = EXPIRED
+        if root.stopping or self.fault:
+            self.interrupted(token)
+            raise CancelledError
+        if not since or not root.has_loop or now - since < SLICE_S:
+            return since or now
+        try:
+            await asyncio.sleep(0)
+        except CancelledError:
+            self.interrupted(token)
+            raise
+        return monotonic()

@@ -1,0 +1,90 @@
+"""Runs inside runs: a chain, or one node, as part of a visit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from catenary.errors import EngineError
+from catenary.runtime.entry import begin
+from catenary.runtime.run import Halt, Run, ask_for_loop
+from catenary.runtime.scope import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from catenary.chain import Chain
+    from catenary.message import Message
+    from catenary.runtime.compiled import Compiled
+    from catenary.runtime.context import Context
+    from catenary.runtime.ends import End
+
+    Each = Callable[[End], Awaitable[None]]
+    Values = Iterable[Any] | Mapping[type, Any]
+
+
+async def run_chain(
+    ctx: Context,
+    chain: Chain | str,
+    message: Message,
+    *,
+    start: str | Iterable[str] | None,
+    each: Each | None,
+    scope: Values | None,
+) -> list[End]:
+    """Run a chain as part of a visit; see `Context.run_chain`."""
+    chain = ctx.chain.engine.get(chain) if isinstance(chain, str) else chain
+    return await _perform(ctx, chain, _compiled(ctx, chain), message, start, each, scope)
+
+
+async def run_node(
+    ctx: Context,
+    node_id: str,
+    message: Message,
+    *,
+    chain_id: str | None,
+    follow: bool,
+    each: Each | None,
+    scope: Values | None,
+) -> list[End]:
+    """Run one node as part of a visit; see `Context.run_node`."""
+    chain = ctx.chain if chain_id is None else ctx.chain.engine.get(chain_id)
+    compiled = _compiled(ctx, chain)
+    if node_id not in compiled.by_id:
+        raise EngineError(f"node id={node_id} not found", hint=f"the chain {chain.id!r} has no such node")
+    part = chain.part(compiled, node_id, follow=follow)
+    return await _perform(ctx, chain, part, message, None, each, scope)
+
+
+def _compiled(ctx: Context, chain: Chain) -> Compiled:
+    return chain.observed if ctx.watched else chain.compiled
+
+
+async def _perform(
+    ctx: Context,
+    chain: Chain,
+    compiled: Compiled,
+    message: Message,
+    start: str | Iterable[str] | None,
+    each: Each | None,
+    scope: Values | None,
+) -> list[End]:
+    run, crew = ctx._run, ctx._crew
+    if run is None or crew is None or ctx._over:
+        raise EngineError(f"node {ctx.node_id!r}: only an async def run may run chains and nodes, and only while it runs")
+    depth = run.deeper(crew.depth)
+    sub = Run(compiled, run, each)
+    sub.parent_visit = ctx._visit
+    if scope is not None:
+        sub.scope = Scope(scope, run.scope)
+    with chain.in_use():
+        if chain.must_open:
+            if not run.root.has_loop:
+                await ask_for_loop()
+                run.root.arm()
+            await chain.open_rest()
+        begin(sub, message, start)
+        try:
+            await sub.drive(depth)
+        except Halt:
+            pass  # the chain stops at its first failure, which is among the ends
+    return sub.core.ends

@@ -1,0 +1,200 @@
+"""The deterministic core: where tokens go, when joins fire, how branches end. No I/O, no clock, no event loop.
+
+A token is the tuple `(step, message, sender, relation)`: what is to be visited, with what, and how it got there; at a
+join the message is the list of arrivals. Runners take tokens from the ready lists, visit them, and report back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from catenary.errors import StepLimitReached
+from catenary.relation import FAILURE, Failed, Relation
+from catenary.runtime.ends import Arrival, End
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from catenary.message import Message
+    from catenary.runtime.compiled import Compiled, Step
+
+Token: TypeAlias = "tuple[Step, Any, Step | None, Relation | str]"
+Ready: TypeAlias = "list[Token]"
+
+_new_end = End.__new__
+
+
+class Core:
+    """The tokens of one run.
+
+    Attributes:
+        ready: Tokens that may be visited, the next one last.
+        ends: How branches ended, in the order they did.
+        holds: For each join, how many running tokens and waiting joins hold it up.
+        arrived: For each waiting join what reached it, in order.
+        visits: How often each step on a cycle was visited.
+    """
+
+    __slots__ = ("arrived", "compiled", "ends", "holds", "ready", "visits")
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self.ready: Ready = []
+        self.ends: list[End] = []
+        self.holds: list[int] | None = [0] * len(compiled.joins) if compiled.joins else None
+        self.arrived: dict[int, list[Arrival]] | None = None
+        self.visits: dict[Step, int] | None = None
+
+    def start(self, tokens: Iterable[tuple[Step, Message]]) -> None:
+        """Begin with a message at each of these steps. A message that begins at a join counts as arrived there."""
+        for step, message in reversed(list(tokens)):
+            if step.join >= 0:
+                self._arrive(step, message, None, "")
+            else:
+                self._hold(step)
+                if step.cyclic:
+                    self._count(step)
+                self.ready.append((step, message, None, ""))
+        if self.arrived:
+            self._fire(tuple(self.arrived))
+
+    def follow(self, step: Step, relation: Relation | str, message: Message, ready: Ready) -> None:
+        """Let the token at `step` leave by `relation`; what can run goes on `ready`, joins that fire on `self.ready`.
+
+        Raises:
+            StepLimitReached: When a step on a cycle would be visited too often.
+        """
+        route = step.routes.get(relation)
+        if route is None:
+            self.end(step, relation, message)
+            if step.reach:
+                self._let_go(step.reach)
+            return
+        for join in route.joins:
+            self._arrive(join, message, step, relation)
+        if route.deltas:
+            holds = self.holds
+            assert holds is not None
+            for join_number, change in route.deltas:
+                holds[join_number] += change
+        for target in reversed(route.targets):
+            if target.cyclic:
+                self._count(target)
+            ready.append((target, message, step, relation))
+        if route.drops and self.arrived:
+            self._fire(route.drops)
+
+    def emit(self, step: Step, relation: Relation | str, message: Message, ready: Ready) -> None:
+        """Send a message on while the token stays at `step`. Raises: StepLimitReached: as for `follow`."""
+        route = step.routes.get(relation)
+        if route is None:
+            self.end(step, relation, message)
+            return
+        for join in route.joins:
+            self._arrive(join, message, step, relation)
+        for target in reversed(route.targets):
+            self._hold(target)
+            if target.cyclic:
+                self._count(target)
+            ready.append((target, message, step, relation))
+
+    def finish(self, step: Step) -> None:
+        """Let the token at `step` end without a word: what it sent, it sent by `emit`."""
+        if step.reach:
+            self._let_go(step.reach)
+
+    def end(self, step: Step, relation: Relation | str, message: Message) -> None:
+        """Write down that a branch ended at `step`."""
+        error = None
+        if relation.__class__ is Failed:
+            error = relation.error  # type: ignore[union-attr]  # the class was just compared
+            relation = FAILURE
+        gated = self.compiled.gated and relation != FAILURE
+        self.ends.append(_new_end(End, step.node_id, relation, message, error, gated))
+
+    def end_here(self, step: Step, relation: Relation | str, message: Message) -> None:
+        """Write down that a branch reached an `end` node by `relation`."""
+        error = None
+        if relation.__class__ is Failed:
+            error = relation.error  # type: ignore[union-attr]  # the class was just compared
+            relation = FAILURE
+        self.ends.append(_new_end(End, step.node_id, relation, message, error, False))  # noqa: FBT003
+
+    def end_with(self, node_id: str, relation: Failed, message: Message) -> None:
+        """Write down a failure that belongs to no step."""
+        text = str(relation.error)
+        self.ends.append(End(node_id, FAILURE, message.put("errorMsg", text), relation.error))
+
+    def _hold(self, step: Step) -> None:
+        if step.reach:
+            holds = self.holds
+            assert holds is not None
+            for join in step.reach:
+                holds[join] += 1
+
+    def _let_go(self, reach: tuple[int, ...]) -> None:
+        holds = self.holds
+        assert holds is not None
+        for join in reach:
+            holds[join] -= 1
+        if self.arrived:
+            self._fire(reach)
+
+    def _arrive(self, join: Step, message: Message, sender: Step | None, relation: Relation | str) -> None:
+        arrived = self.arrived
+        if arrived is None:
+            arrived = self.arrived = {}
+        waiting = arrived.get(join.join)
+        if waiting is None:
+            waiting = arrived[join.join] = []
+            holds = self.holds
+            assert holds is not None
+            for blocked in join.blocks:
+                holds[blocked] += 1
+        error = relation.error if relation.__class__ is Failed else None  # type: ignore[union-attr]
+        waiting.append(Arrival(message, sender.node_id if sender else "", error, relation))
+
+    def _fire(self, candidates: Iterable[int]) -> None:
+        """Fire those of the candidates that something arrived at and nothing holds up."""
+        holds = self.holds
+        arrived = self.arrived
+        assert holds is not None
+        assert arrived is not None
+        # All are chosen before the first one fires: joins that only a cycle relates fire together.
+        firing = [number for number in candidates if not holds[number] and number in arrived]
+        for number in firing:
+            join = self.compiled.joins[number]
+            arrivals = arrived.pop(number)
+            for blocked in join.blocks:
+                holds[blocked] -= 1
+            self._hold(join)
+            if join.cyclic:
+                self._count(join)
+            self.ready.append((join, arrivals, None, ""))
+
+    def _count(self, step: Step) -> None:
+        visits = self.visits
+        if visits is None:
+            visits = self.visits = {}
+        count = visits.get(step, 0)
+        if count >= self.compiled.limits.max_visits:
+            raise StepLimitReached(
+                f"node {step.node_id!r} was visited {count} times in one run, which is the limit; {_cycle_text(step)}",
+                hint="raise ruleChain.configuration.maxVisits, or let the loop end by a condition",
+            )
+        visits[step] = count + 1
+
+
+def _cycle_text(step: Step) -> str:
+    """Name the shortest cycle through a step."""
+    paths: list[tuple[Step, tuple[str, ...]]] = [(step, (step.node_id,))]
+    seen = {step}
+    for current, path in paths:  # grows while it is walked: breadth first
+        for route in current.routes.values():
+            for target in (*route.targets, *route.joins):
+                if target is step:
+                    return "the cycle is " + " -> ".join((*path, step.node_id))
+                if target not in seen and target.cyclic:
+                    seen.add(target)
+                    paths.append((target, (*path, target.node_id)))
+    return "it lies on a cycle"

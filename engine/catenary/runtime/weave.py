@@ -1,0 +1,186 @@
+"""What a node's settings weave around its component's `run`: thread, timeout, retry, kept output. Absent ones cost nothing.
+
+Each function takes a `run` and gives another one; `weave` puts them together, the innermost first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+from functools import wraps
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from catenary.errors import ExpressionError, ResourceError, RunTimeout
+from catenary.message import Message
+from catenary.relation import FAILURE, Failed, fail
+from catenary.runtime.compiled import Placed
+from catenary.runtime.emission import failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from catenary.component import Component
+    from catenary.definition import NodeDefinition, Retry
+    from catenary.runtime.context import Context
+    from catenary.runtime.ends import Arrival
+
+    Runs = Callable[..., Any]
+
+
+def weave(node: NodeDefinition, component: Component[Any], *, keeps_output: bool = False) -> Placed:
+    """Put together what is called for a node.
+
+    Args:
+        node: The node; its `timeout` and `retry` are read here.
+        component: The instance behind it.
+        keeps_output: True when the settings of some node name this one.
+    """
+    run: Runs = component.run
+    is_async = inspect.iscoroutinefunction(run)
+    waits = is_async and component.waits
+    if component.collects:
+        run = _collecting(run, is_async=is_async)
+    if component.blocking and not is_async:
+        run, is_async, waits = _in_thread(run), True, True
+    if node.timeout_s is not None:
+        if is_async:
+            run, waits = _timed(run, node.timeout_s), True
+        else:
+            run = _measured(run, node.timeout_s)
+    policy = node.retry_policy
+    if policy is not None:
+        run, is_async, waits = _retried(run, policy, is_async=is_async), True, True
+    if keeps_output:
+        run = _kept(run, is_async=is_async)
+    return Placed(node, component, run, is_async, waits)
+
+
+def after(run: Runs, then: Callable[[Context, Any, Any], Any], *, is_async: bool) -> Runs:
+    """Give a `run` whose emission goes through `then(ctx, message, emission)`."""
+    if is_async:
+
+        @wraps(run)
+        async def awaited(ctx: Context, message: Any) -> Any:
+            return then(ctx, message, await run(ctx, message))
+
+        return awaited
+
+    @wraps(run)
+    def called(ctx: Context, message: Any) -> Any:
+        return then(ctx, message, run(ctx, message))
+
+    return called
+
+
+def _collecting(run: Runs, *, is_async: bool) -> Runs:
+    """Give a join's bare relations the first message of its list."""
+
+    def complete(_ctx: Context, arrivals: list[Arrival], emission: Any) -> Any:
+        if isinstance(emission, str):
+            return emission, arrivals[0].message
+        if isinstance(emission, list):
+            items: list[Any] = emission
+            return [(item, arrivals[0].message) if isinstance(item, str) else item for item in items]
+        if emission is None or isinstance(emission, tuple):
+            return emission  # type: ignore[no-any-return]
+        return fail(TypeError(f"run returned {emission!r}, which is no emission"), arrivals[0].message)
+
+    return after(run, complete, is_async=is_async)
+
+
+def _in_thread(run: Runs) -> Runs:
+    @wraps(run)
+    async def threaded(ctx: Context, message: Any) -> Any:
+        return await asyncio.to_thread(run, ctx, message)
+
+    return threaded
+
+
+def _too_long(seconds: float, took: float | None = None) -> RunTimeout:
+    if took is None:
+        return RunTimeout(f"took longer than its timeout of {seconds:g} s")
+    return RunTimeout(
+        f"took {took:.3g} s, longer than its timeout of {seconds:g} s (a plain function cannot be interrupted)"
+    )
+
+
+def _timed(run: Runs, seconds: float) -> Runs:
+    @wraps(run)
+    async def timed(ctx: Context, message: Any) -> Any:
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await run(ctx, message)
+        except TimeoutError:
+            if limit.expired():
+                raise _too_long(seconds) from None
+            raise
+
+    return timed
+
+
+def _measured(run: Runs, seconds: float) -> Runs:
+    @wraps(run)
+    def measured(ctx: Context, message: Any) -> Any:
+        began = monotonic()
+        emission = run(ctx, message)
+        took = monotonic() - began
+        if took > seconds:
+            raise _too_long(seconds, took)
+        return emission
+
+    return measured
+
+
+def _retried(run: Runs, policy: Retry, *, is_async: bool) -> Runs:
+    @wraps(run)
+    async def retried(ctx: Context, message: Any) -> Any:
+        for attempt in range(1, policy.max_retries + 2):
+            try:
+                emission = run(ctx, message)
+                if is_async:
+                    emission = await emission
+            except Exception as error:  # noqa: BLE001 - raised again when it is not to be retried
+                emission = failure(error, message)
+            error = _failed_with(emission)
+            if error is None or attempt > policy.max_retries or ctx._emitted or not _may_help(error):
+                return emission
+            await ctx.clock.sleep(policy.wait_s(attempt, random.random()))  # noqa: S311 - no secret
+        raise AssertionError("the last attempt returns")
+
+    return retried
+
+
+def _failed_with(emission: Any) -> BaseException | str | None:
+    """Give the error, or the plain word, of an emission that is a `Failure`."""
+    relation = emission[0] if isinstance(emission, tuple) else emission  # type: ignore[index]
+    if isinstance(relation, Failed):
+        return relation.error
+    return FAILURE if relation == FAILURE else None  # type: ignore[comparison-overlap]
+
+
+def _may_help(error: BaseException | str) -> bool:
+    """Tell whether another try may end otherwise: not where an expression or the other side said a plain no."""
+    if isinstance(error, ResourceError):
+        return error.retryable
+    return not isinstance(error, ExpressionError)
+
+
+def _kept(run: Runs, *, is_async: bool) -> Runs:
+    def keep(ctx: Context, message: Any, emission: Any) -> Any:
+        sent = _sent(emission, message)
+        if sent is not None:
+            ctx.keep_output(sent)
+        return emission
+
+    return after(run, keep, is_async=is_async)
+
+
+def _sent(emission: Any, message: Any) -> Message | None:
+    """Give the last message of an emission."""
+    if isinstance(emission, list) and emission:
+        return _sent(emission[-1], message)  # type: ignore[no-any-return]
+    if isinstance(emission, tuple):
+        return emission[-1] if isinstance(emission[-1], Message) else None  # type: ignore[index]
+    return message if isinstance(emission, str) and isinstance(message, Message) else None
