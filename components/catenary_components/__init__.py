@@ -1,0 +1,12 @@
+"""The standard components. Importing this package registers all of them; heavy libraries wait until they are used."""
+
+from catenary_components.action import functions as functions
+from catenary_components.action import log as log
+from catenary_components.filter import expr_filter as expr_filter
+from catenary_components.filter import js_filter as js_filter
+from catenary_components.flow import end as end
+from catenary_components.flow import flow as flow
+from catenary_components.flow import fork as fork
+from catenary_components.flow import join as join
+from catenary_components.flow import switch as switch
+from catenary_components.transform import expr_transform as expr_transform

@@ -1,0 +1,1 @@
+"""Actions: they do something with a message."""

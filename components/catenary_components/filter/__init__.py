@@ -1,0 +1,1 @@
+"""Filters: they choose a way and change nothing."""

@@ -1,0 +1,1 @@
+"""Flow control: splits, joins, switches, sub-chains, ends."""

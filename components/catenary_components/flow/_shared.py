@@ -1,0 +1,48 @@
+"""Results of several branches put into one message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from catenary.jsontext import dumps
+from catenary.message import JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from catenary import Message
+    from catenary.jsontext import Json
+
+
+def wrapped(branches: Iterable[tuple[Message, str, str]]) -> str:
+    """Give the JSON text of a list with one object for each branch.
+
+    Each is `{"msg": {"ts", "id", "dataType", "type", "data", "metadata"}, "err", "nodeId"}`, its keys in this order;
+    `data` is text (bytes as lower-case hex), `metadata` is empty.
+
+    Args:
+        branches: `(message, error text, node id)` of each.
+    """
+    return f"[{','.join(_wrapped_one(*branch) for branch in branches)}]"
+
+
+def _wrapped_one(message: Message, error: str, node_id: str) -> str:
+    wire: dict[str, Json] = {**message.to_dict(), "metadata": {}}
+    fields = ",".join(f'"{key}":{dumps(value)}' for key, value in wire.items())
+    return f'{{"msg":{{{fields}}},"err":{dumps(error)},"nodeId":{dumps(node_id)}}}'
+
+
+def merged(branches: Iterable[tuple[Message, str]]) -> dict[str, Json]:
+    """Give one object: the keys of payloads that are JSON objects, a later one wins; any other under its node id.
+
+    Args:
+        branches: `(message, node id)` of each.
+    """
+    result: dict[str, Json] = {}
+    for message, node_id in branches:
+        value = message.value if message.data_type == JSON else message.to_dict()["data"]
+        if isinstance(value, dict):
+            result.update(cast("dict[str, Json]", value))
+        else:
+            result[node_id] = value
+    return result

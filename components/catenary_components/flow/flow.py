@@ -1,0 +1,83 @@
+"""`flow`: run another chain as one step of this one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from catenary import FAILURE, SUCCESS, fail
+from catenary.component import Component, Config, Context, Emission, End, Example, option, register
+from catenary.message import JSON
+
+from ._shared import wrapped
+
+if TYPE_CHECKING:
+    from catenary import Message
+
+
+class FlowConfig(Config):
+    """Settings of one `flow` node."""
+
+    target_id: str = option(min_length=1, help="The id of the chain to run.")
+    extend: bool = option(
+        False,
+        help="Pass every end of the chain on by its own relation, instead of listing them all in one message.",
+    )
+
+
+@register("flow", category="flow", since="0.1", label="Sub-chain")
+class Flow(Component[FlowConfig]):
+    """Run another chain as one step of this one.
+
+    The chain is looked up when a message comes, so a reload is seen at once. It runs as a part of this run: it sees
+    the values in the run's scope, and is cancelled with it.
+
+    Without `extend` the node waits for all ends. The payload is then a JSON list in the order in which they came, one
+    `{"msg", "err", "nodeId"}` for each, where `nodeId` is the node at which the branch ended; the metadata of the
+    ends is put together, a later one wins; type, id and time stay. If an end was a `Failure`, the list leaves by
+    `Failure` with the last such error. With `extend` every end goes on at once, by its own relation and with its own
+    message, so the node may have any relations. Ends that an `end` node of the chain gates are left out.
+    """
+
+    relations = (SUCCESS, FAILURE)
+    free_relations = True
+    waits = False
+    examples = (
+        Example(
+            "a chain `cool` runs and its ends come back as a list; needs that chain",
+            config={"targetId": "cool"},
+            inputs=[{"t": 60}],
+            leaves_by=["Success"],
+            runs=False,
+        ),
+        Example("there is no such chain", config={"targetId": "absent"}, inputs=[{}], leaves_by=["Failure"]),
+    )
+
+    async def run(self, ctx: Context, msg: Message) -> Emission:
+        target = self.config.target_id
+        if not self.config.extend:
+            ends = await ctx.run_chain(target, msg)
+            return _together([end for end in ends if not end.gated], msg)
+
+        async def pass_on(end: End) -> None:
+            if not end.gated:
+                await ctx.emit(*(fail(end.error, end.message) if end.error else (end.relation, end.message)))
+
+        await ctx.run_chain(target, msg, each=pass_on)
+        return None
+
+
+def _together(ends: list[End], msg: Message) -> Emission:
+    failed = [end for end in ends if end.relation == FAILURE]
+    metadata = dict(msg.metadata)
+    for end in ends:
+        if end.relation != FAILURE:
+            metadata.update(end.message.metadata)
+    payload = wrapped((end.message, _error_of(end), end.node_id) for end in ends)
+    result = msg.with_data(payload, JSON).with_metadata(metadata)
+    return fail(failed[-1].error or _error_of(failed[-1]), result) if failed else (SUCCESS, result)
+
+
+def _error_of(end: End) -> str:
+    if end.relation != FAILURE:
+        return ""
+    return str(end.error or end.message.metadata.get("errorMsg", "") or "failed")

@@ -1,0 +1,80 @@
+"""`join`: wait for all branches of a split and put their results together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from catenary import FAILURE, SUCCESS, fail
+from catenary.component import Arrival, Component, Config, Context, Emission, Example, option, register
+from catenary.message import JSON
+
+from ._shared import merged, wrapped
+
+
+class JoinConfig(Config):
+    """Settings of one `join` node."""
+
+    merge_to_map: bool = option(
+        False,
+        help="Put the keys of all payloads into one object, instead of listing the messages.",
+    )
+
+
+@register("join", category="common", since="0.1", label="Join")
+class Join(Component[JoinConfig]):
+    """Wait for all branches of a split and put their results together.
+
+    It goes on once nothing in the run can reach it any more: a branch that ends early or takes another way does not
+    hold it up, and is missing in the result. There is no time limit of its own; nodes in front of it can have one.
+
+    The payload is a JSON list in order of arrival, one `{"msg", "err", "nodeId"}` for each branch, where `nodeId` is
+    the node the message came from. With `mergeToMap` it is one object: payloads that are JSON objects give their
+    keys (a later one wins), any other payload stands under the id of the node it came from. Type, id and time are
+    those of the first arrival; metadata of all branches is put together, a later one wins.
+
+    A branch that arrives by `Failure` makes the result leave by `Failure`, with the errors of all such branches
+    as `NodeId=<id>,Err=<text> ` and the payload as usual.
+    """
+
+    relations = (SUCCESS, FAILURE)
+    collects = True
+    pure = True
+    examples = (
+        Example(
+            "one branch is enough",
+            config={"mergeToMap": True},
+            inputs=[{"a": 1}],
+            leaves_by=["Success"],
+            data=['{"a":1}'],
+        ),
+    )
+
+    def run(self, ctx: Context, msg: list[Arrival]) -> Emission:  # noqa: ARG002 - what every component is called with
+        first = msg[0].message
+        if self.config.merge_to_map:
+            payload: Any = merged((arrival.message, arrival.sender) for arrival in msg)
+        else:
+            payload = wrapped((arrival.message, _error_of(arrival), arrival.sender) for arrival in msg)
+        result = first.with_data(payload, JSON).with_metadata(_metadata_of(msg))
+        errors = "".join(
+            f"NodeId={arrival.sender},Err={_error_of(arrival)} " for arrival in msg if _has_failed(arrival)
+        )
+        return fail(errors, result) if errors else (SUCCESS, result)
+
+
+def _has_failed(arrival: Arrival) -> bool:
+    return arrival.error is not None or arrival.relation == FAILURE
+
+
+def _error_of(arrival: Arrival) -> str:
+    if not _has_failed(arrival):
+        return ""
+    return str(arrival.error or arrival.message.metadata.get("errorMsg", "") or "failed")
+
+
+def _metadata_of(arrivals: list[Arrival]) -> dict[str, Any]:
+    metadata = dict(arrivals[0].message.metadata)
+    for arrival in arrivals:
+        if not _has_failed(arrival):
+            metadata.update(arrival.message.metadata)
+    return metadata

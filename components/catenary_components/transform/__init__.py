@@ -1,0 +1,1 @@
+"""Transforms: they make another message."""
