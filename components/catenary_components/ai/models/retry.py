@@ -7,15 +7,17 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from catenary_components.ai.models.types import ModelError
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+
+from catenary_components.ai.models.types import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
     from typing import TypeVar
 
-    from catenary_components.ai.models.types import ChatModel, ChatRequest, Piece, Reply
     from tenacity import RetryCallState
+
+    from catenary_components.ai.models.types import ChatModel, ChatRequest, Piece, Reply
 
     T = TypeVar("T")
 

@@ -118,17 +118,17 @@ def read_reply(body: Json) -> Reply:
         ModelError: when it is an error, or has no choice.
     """
     _refuse_error(body)
-    choices = _list(_object(body).get("choices"))
+    choices = as_list(as_object(body).get("choices"))
     if not choices:
         raise ModelError(f"the model's reply has no choices: {_shortened(body)}")
-    choice = _object(choices[0])
-    message = _object(choice.get("message"))
+    choice = as_object(choices[0])
+    message = as_object(choice.get("message"))
     return Reply(
         content=_text(message.get("content")),
         reasoning=_reasoning(message),
         tool_calls=named_calls(_calls(message.get("tool_calls"))),
         finish_reason=_text(choice.get("finish_reason")),
-        usage=_usage(_object(body).get("usage")) or Usage(),
+        usage=_usage(as_object(body).get("usage")) or Usage(),
     )
 
 
@@ -139,13 +139,13 @@ def read_piece(chunk: Json) -> Piece:
         ModelError: when the event tells an error.
     """
     _refuse_error(chunk)
-    body = _object(chunk)
-    choices = _list(body.get("choices"))
+    body = as_object(chunk)
+    choices = as_list(body.get("choices"))
     usage = _usage(body.get("usage"))
     if not choices:
         return Piece(usage=usage)
-    choice = _object(choices[0])
-    delta = _object(choice.get("delta"))
+    choice = as_object(choices[0])
+    delta = as_object(choice.get("delta"))
     return Piece(
         content=_text(delta.get("content")),
         reasoning=_reasoning(delta),
@@ -157,10 +157,10 @@ def read_piece(chunk: Json) -> Piece:
 
 def error_text(body: Json) -> str:
     """Find the sentence in the body of an error; the whole body, shortened, when there is none."""
-    error = _object(body).get("error") if isinstance(body, dict) else None
+    error = as_object(body).get("error") if isinstance(body, dict) else None
     if isinstance(error, str):
         return error
-    message = _object(error).get("message") or (_object(body).get("message") if isinstance(body, dict) else None)
+    message = as_object(error).get("message") or (as_object(body).get("message") if isinstance(body, dict) else None)
     return message if isinstance(message, str) and message else _shortened(body)
 
 
@@ -169,8 +169,8 @@ def _refuse_error(body: Json) -> None:
         raise ModelError(f"the model's reply is no JSON object: {_shortened(body)}")
     error = cast("dict[str, Json]", body).get("error")
     if error:
-        status = _status_in(_object(error))
-        passing = retryable_status(status) or _object(error).get("type") in _PASSING_ERRORS
+        status = _status_in(as_object(error))
+        passing = retryable_status(status) or as_object(error).get("type") in _PASSING_ERRORS
         raise ModelError(f"error from the model: {error_text(cast('Json', body))}", status=status, retryable=passing)
 
 
@@ -186,16 +186,16 @@ def _status_in(error: Mapping[str, Json]) -> int:
 
 
 def _calls(value: Json) -> Iterable[ToolCall]:
-    for entry in _list(value):
-        call = _object(entry)
-        function = _object(call.get("function"))
+    for entry in as_list(value):
+        call = as_object(entry)
+        function = as_object(call.get("function"))
         yield ToolCall(_text(call.get("id")), _text(function.get("name")), _arguments(function.get("arguments")))
 
 
 def _call_pieces(value: Json) -> Iterable[CallPiece]:
-    for entry in _list(value):
-        call = _object(entry)
-        function = _object(call.get("function"))
+    for entry in as_list(value):
+        call = as_object(entry)
+        function = as_object(call.get("function"))
         index = call.get("index")
         yield CallPiece(
             index=index if isinstance(index, int) else None,
@@ -215,7 +215,7 @@ def _reasoning(message: Mapping[str, Json]) -> str:
 
 
 def _usage(value: Json) -> Usage | None:
-    counts = _object(value)
+    counts = as_object(value)
     if not counts:
         return None
     prompt, completion = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
@@ -223,7 +223,7 @@ def _usage(value: Json) -> Usage | None:
         prompt=prompt,
         completion=completion,
         total=_count(counts.get("total_tokens")) or prompt + completion,
-        cached=_count(_object(counts.get("prompt_tokens_details")).get("cached_tokens")),
+        cached=_count(as_object(counts.get("prompt_tokens_details")).get("cached_tokens")),
     )
 
 
@@ -231,11 +231,13 @@ def _count(value: Json) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _object(value: Json) -> dict[str, Json]:
+def as_object(value: Json) -> dict[str, Json]:
+    """Give a value that is a JSON object, else an empty one."""
     return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
 
 
-def _list(value: Json) -> list[Json]:
+def as_list(value: Json) -> list[Json]:
+    """Give a value that is a list, else an empty one."""
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 

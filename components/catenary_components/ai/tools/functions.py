@@ -8,9 +8,10 @@ import re
 import typing
 from typing import TYPE_CHECKING, Any, cast
 
-from catenary_components.ai.tools.tool import DEFAULT_TIMEOUT_S, Tool, ToolInputError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import PydanticUndefined, to_jsonable_python
+
+from catenary_components.ai.tools.tool import DEFAULT_TIMEOUT_S, Tool, ToolInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

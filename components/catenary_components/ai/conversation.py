@@ -1,0 +1,129 @@
+"""From a message to the conversation a model is asked with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, cast
+
+from catenary.component import Config, option
+from catenary.expr import Template  # noqa: TC001 - read by pydantic
+from catenary.jsontext import Json, dumps
+from catenary_components.ai.models.types import ChatMessage, ImagePart, TextPart, ToolCall
+from catenary_components.ai.models.wire import as_list, as_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from catenary import Message
+    from catenary.component import Context
+
+Role = Literal["system", "user", "assistant", "tool"]
+_ROLES = ("system", "user", "assistant", "tool")
+
+
+class PresetMessage(Config):
+    """One message of the conversation an agent starts with when the input carries none."""
+
+    role: Role = option(help="Who says it.")
+    content: Template = option("", help="What is said; a template.")
+    tool_calls: list[Json] = option([], help="Calls of an assistant message, as in the OpenAI format.")
+    tool_call_id: str = option("", help="For the role `tool`: the call that is answered.")
+
+
+class ConversationError(ValueError):
+    """The messages in the input are no conversation; the text says which one and why."""
+
+
+def conversation(
+    msg: Message, ctx: Context | None, system_prompt: Template, presets: Sequence[PresetMessage]
+) -> list[ChatMessage]:
+    """Make the conversation for a message.
+
+    A JSON object with a `messages` list gives these; else the presets are used, else the raw data is what the user
+    says. A system message in the conversation replaces the configured prompt; of several, all texts are kept, in one
+    message at the front.
+
+    Raises:
+        ConversationError: When an entry of `messages` is no message.
+        TemplateError: When a template fails.
+    """
+    given = _given(msg)
+    if given is None:
+        given = [_preset(preset, msg, ctx) for preset in presets] or [ChatMessage("user", msg.text)]
+    said = [message for message in given if message.role != "system" and not _is_idle(message)]
+    systems = [message.text for message in given if message.role == "system" and message.text]
+    prompt = "\n\n".join(systems) if systems else system_prompt.render(msg, ctx)
+    return [ChatMessage("system", prompt), *said] if prompt else said
+
+
+def _given(msg: Message) -> list[ChatMessage] | None:
+    """Give the messages that the input carries, `None` when it carries none."""
+    entries = as_list(as_object(msg.value).get("messages")) if msg.data_type == "JSON" else []
+    return [_message(entry, f"messages[{place}]") for place, entry in enumerate(entries)] or None
+
+
+def _is_idle(message: ChatMessage) -> bool:
+    return message.role == "assistant" and message.is_blank
+
+
+def _preset(preset: PresetMessage, msg: Message, ctx: Context | None) -> ChatMessage:
+    calls = tuple(_call(entry, "messages") for entry in preset.tool_calls)
+    return ChatMessage(preset.role, preset.content.render(msg, ctx), calls, preset.tool_call_id)
+
+
+def _message(entry: Json, place: str) -> ChatMessage:
+    if not isinstance(entry, dict):
+        raise ConversationError(f"{place} must be an object with role and content, not {_shown(entry)}")
+    fields = cast("Mapping[str, Json]", entry)
+    role = fields.get("role")
+    if role not in _ROLES:
+        raise ConversationError(f"{place}.role must be one of {', '.join(_ROLES)}, not {_shown(role)}")
+    calls = fields.get("tool_calls")
+    if calls and not isinstance(calls, list):
+        raise ConversationError(f"{place}.tool_calls must be a list, not {_shown(calls)}")
+    return ChatMessage(
+        role=role,
+        content=_content(fields.get("content"), place),
+        tool_calls=tuple(_call(call, f"{place}.tool_calls") for call in as_list(calls)),
+        tool_call_id=str(fields.get("tool_call_id") or ""),
+    )
+
+
+def _content(content: Json, place: str) -> str | tuple[TextPart | ImagePart, ...]:
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        raise ConversationError(f"{place}.content must be a text or a list of parts, not {_shown(content)}")
+    return tuple(_parts(cast("list[Json]", content), f"{place}.content"))
+
+
+def _parts(entries: list[Json], place: str) -> Iterable[TextPart | ImagePart]:
+    """Read the parts in their order; empty texts and pictures without an address are left out."""
+    for number, entry in enumerate(entries):
+        fields = as_object(entry)
+        match fields.get("type"):
+            case "text":
+                text = fields.get("text")
+                if text:
+                    yield TextPart(str(text))
+            case "image_url":
+                image = fields.get("image_url")
+                picture = {"url": image} if isinstance(image, str) else as_object(image)
+                if picture.get("url"):
+                    yield ImagePart(str(picture["url"]), str(picture.get("detail") or ""))
+            case _:
+                raise ConversationError(f"{place}[{number}] must be of type text or image_url: {_shown(entry)}")
+
+
+def _call(entry: Json, place: str) -> ToolCall:
+    fields = as_object(entry)
+    called = as_object(fields.get("function"))
+    if not called:
+        raise ConversationError(f"{place} holds something that is no tool call: {_shown(entry)}")
+    arguments = called.get("arguments")
+    text = arguments if isinstance(arguments, str) else dumps(arguments)
+    return ToolCall(str(fields.get("id") or ""), str(called.get("name") or ""), text)
+
+
+def _shown(value: Json) -> str:
+    text = dumps(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."

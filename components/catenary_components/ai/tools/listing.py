@@ -1,0 +1,105 @@
+"""The `tools` of an agent's configuration, and the tools made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import field_validator, model_validator
+
+from catenary.component import Config, option
+from catenary.jsontext import Json, loads
+from catenary_components.ai.tools.chains import ChainWork
+from catenary_components.ai.tools.tool import Tool, Toolbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+
+class ToolConfig(Config):
+    """One tool of an agent; a bare name is short for a function of that name."""
+
+    type: str = option(
+        "function",
+        help="`function` or `builtin`: a Python function registered with `engine.tool`. `rulechain`: a chain.",
+    )
+    name: str = option("", help="By which the model calls it; for a function also the name it is registered by.")
+    description: str = option("", help="What the model is told about it; a function's docstring if empty.")
+    target_id: str = option("", help="The chain that is run, for `rulechain`.")
+    parameters: dict[str, Json] = option(
+        {}, help="JSON Schema of the arguments, as an object or as text, for `rulechain`."
+    )
+    timeout: int = option(120_000, gt=0, unit="milliseconds", help="Longest time of one call.")
+    return_direct: bool = option(False, help="True makes the result the answer, without asking the model again.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_name(cls, value: Json) -> Json:
+        return {"name": value} if isinstance(value, str) else value
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _read_schema(cls, value: Json) -> Json:
+        if not isinstance(value, str):
+            return value
+        try:
+            return loads(value) if value.strip() else {}
+        except ValueError as error:
+            raise ValueError(f"the schema of the tool's parameters is not JSON: {error}") from None
+
+
+def toolbox(entries: Iterable[ToolConfig], functions: Mapping[str, Callable[..., Any]]) -> Toolbox:
+    """Make the tools of an agent.
+
+    Args:
+        entries: The configuration, in order.
+        functions: Functions registered with `engine.tool`, by name.
+
+    Raises:
+        ValueError: When an entry cannot be a tool; the text says which and why.
+    """
+    return Toolbox(_tool(entry, functions) for entry in entries)
+
+
+def _tool(entry: ToolConfig, functions: Mapping[str, Callable[..., Any]]) -> Tool:
+    match entry.type.strip():
+        case "function" | "builtin" as kind:
+            return _function(entry, kind, functions)
+        case "rulechain":
+            return _chain(entry)
+        case other:
+            raise ValueError(f"unsupported tool type: {other}; it must be function, builtin or rulechain")
+
+
+def _function(entry: ToolConfig, kind: str, functions: Mapping[str, Callable[..., Any]]) -> Tool:
+    from catenary_components.ai.tools.functions import function_tool
+
+    function = functions.get(entry.name)
+    if function is None:
+        known = ", ".join(sorted(functions)) or "none"
+        raise ValueError(f"{kind} tool not found: {entry.name}; registered with engine.tool: {known}")
+    return function_tool(
+        function,
+        name=entry.name,
+        description=entry.description,
+        kind=kind,
+        timeout_s=entry.timeout / 1000,
+        returns_direct=entry.return_direct,
+    )
+
+
+def _chain(entry: ToolConfig) -> Tool:
+    if not entry.name or not entry.target_id:
+        given = repr(entry.name or entry.target_id)
+        raise ValueError(f"a tool of type rulechain needs name and targetId; {given} lacks one of them")
+    parameters = entry.parameters or {"type": "object"}
+    return Tool(
+        name=entry.name,
+        description=entry.description,
+        parameters=parameters,
+        work=ChainWork(entry.target_id, parameters),
+        kind="rulechain",
+        target_id=entry.target_id,
+        timeout_s=entry.timeout / 1000,
+        returns_direct=entry.return_direct,
+    )
