@@ -13,7 +13,7 @@ from catenary.runtime.compiled import Limits
 from catenary.runtime.entry import Loops
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from catenary.clock import Clock
     from catenary.definition import ChainDefinition
@@ -191,6 +191,15 @@ class Engine:
             self._retire(present)
         return chain
 
+    def make(self, source: Source) -> Chain:
+        """Make a chain without keeping it under its id: for a component that runs a chain of its own and closes it.
+
+        Raises:
+            ChainError: As for `load`.
+        """
+        document = self._read(source)
+        return self._make(document, document.definition.id)
+
     def remove(self, chain_id: str) -> None:
         """Take a chain out of service; runs on it finish. Raises: EngineError: when there is no such chain."""
         chain = self.get(chain_id)
@@ -283,7 +292,7 @@ class Engine:
 
     # Runs
 
-    async def run(
+    def run(
         self,
         chain_id: str,
         message: Message | Json,
@@ -292,8 +301,8 @@ class Engine:
         timeout: float | None = None,
         scope: Iterable[Any] | Mapping[type, Any] | None = None,
         listener: Listener | None = None,
-    ) -> Outcome:
-        """Run a message through a chain and give how every branch ended.
+    ) -> Coroutine[Any, Any, Outcome]:
+        """Run a message through a chain and give how every branch ended: `outcome = await engine.run(...)`.
 
         A node that fails does not raise here: `outcome.ok`, `outcome.error` and `outcome.ends` tell.
 
@@ -309,7 +318,7 @@ class Engine:
             EngineError: When there is no such chain or start node.
             CancelledError: When the calling task is cancelled; all that the run had started is over by then.
         """
-        return await self.get(chain_id).run(message, start=start, timeout=timeout, scope=scope, listener=listener)
+        return self.get(chain_id).run(message, start=start, timeout=timeout, scope=scope, listener=listener)
 
     def run_sync(
         self,
