@@ -33,7 +33,7 @@ class ModelRequest:
         self.path = path
         self.headers = headers
         self.body: Json = _parsed(raw)
-        self._fields: dict[str, Any] = self.body if isinstance(self.body, dict) else {}
+        self._fields: dict[str, Any] = self.body if raw.lstrip()[:1] == b"{" and self.body else {}
         self._disconnected = threading.Event()
 
     @property

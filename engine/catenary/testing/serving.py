@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -14,6 +15,8 @@ from catenary.errors import EngineError
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
+
+    import uvicorn
 
     from catenary.http.inprocess import AsgiApp
 
@@ -69,7 +72,9 @@ def serve(app: AsgiApp, *, port: int = 0, tls: tuple[str | Path, str | Path] | N
     )
     server = uvicorn.Server(config)
     listening = _listen(port)
-    thread = threading.Thread(target=server.run, args=([listening],), name="catenary-testing-server", daemon=True)
+    thread = threading.Thread(
+        target=asyncio.run, args=(_run(server, listening),), name="catenary-testing-server", daemon=True
+    )
     thread.start()
     try:
         _wait_started(server, thread)
@@ -91,9 +96,21 @@ def _listen(port: int) -> socket.socket:
     return listening
 
 
-def _wait_started(server: object, thread: threading.Thread) -> None:
+async def _run(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serve until the server is told to stop, then wait until its connections are really closed."""
+    await server.serve(sockets=[listening])
+    connections = server.server_state.connections
+    for connection in list(connections):
+        connection.transport.abort()
+    for _ in range(400):  # 2 s; mostly one round
+        await asyncio.sleep(0.005)
+        if not connections:
+            break
+
+
+def _wait_started(server: uvicorn.Server, thread: threading.Thread) -> None:
     deadline = time.monotonic() + _START_TIMEOUT_S
-    while not getattr(server, "started", False):
+    while not server.started:
         if not thread.is_alive() or time.monotonic() > deadline:
             raise EngineError("the server for tests did not start")
         time.sleep(0.005)
