@@ -111,9 +111,11 @@ async def test_a_larger_answer_than_allowed_is_refused(clients):
 
 async def test_a_wrong_compression_is_told(clients):
     wrong = Answer(body=b"not gzip", headers={"Content-Encoding": "gzip"})
-    with serve(RecordingApi(default=wrong)) as server:
-        with pytest.raises(Refused, match="not compressed the way it says"):
-            await clients.client().request("GET", server.url)
+    with (
+        serve(RecordingApi(default=wrong)) as server,
+        pytest.raises(Refused, match="not compressed the way it says"),
+    ):
+        await clients.client().request("GET", server.url)
 
 
 async def test_a_stream_comes_piece_by_piece(clients):
@@ -164,9 +166,11 @@ async def test_endless_redirects_are_refused(clients):
 
 async def test_a_redirect_to_a_metadata_address_is_refused(clients):
     there = Answer(status=302, headers={"Location": "http://169.254.169.254/latest"})
-    with serve(RecordingApi(default=there)) as server:
-        with pytest.raises(Refused, match=r"169\.254\.169\.254:80 is a link-local or metadata"):
-            await clients.client(HttpOptions(follow_redirects=True)).request("GET", server.url)
+    with (
+        serve(RecordingApi(default=there)) as server,
+        pytest.raises(Refused, match=r"169\.254\.169\.254:80 is a link-local or metadata"),
+    ):
+        await clients.client(HttpOptions(follow_redirects=True)).request("GET", server.url)
 
 
 # Refusals
@@ -241,9 +245,11 @@ async def test_an_unknown_host_is_told(clients, monkeypatch):
 
 
 async def test_a_connection_that_breaks_is_told(clients):
-    with serve(RecordingApi(default=Answer(drop=True))) as server:
-        with pytest.raises(ConnectFailed, match=r"127\.0\.0\.1:\d+ broke off the connection") as caught:
-            await clients.client().request("GET", server.url)
+    with (
+        serve(RecordingApi(default=Answer(drop=True))) as server,
+        pytest.raises(ConnectFailed, match=r"127\.0\.0\.1:\d+ broke off the connection") as caught,
+    ):
+        await clients.client().request("GET", server.url)
     assert caught.value.retryable
 
 
@@ -332,9 +338,11 @@ async def test_a_connection_that_is_not_taken_is_told(clients):
 
 
 async def test_a_certificate_that_nobody_signed_is_not_trusted(clients, api, certificate):
-    with serve(api, tls=certificate) as server:
-        with pytest.raises(ConnectFailed, match=r"certificate of 127\.0\.0\.1:\d+ is not trusted: self") as caught:
-            await clients.client().request("GET", server.url)
+    with (
+        serve(api, tls=certificate) as server,
+        pytest.raises(ConnectFailed, match=r"certificate of 127\.0\.0\.1:\d+ is not trusted: self") as caught,
+    ):
+        await clients.client().request("GET", server.url)
     assert not caught.value.retryable
     assert "ca_file" in caught.value.hint
 
@@ -380,9 +388,11 @@ async def test_a_proxy_gets_the_whole_address(clients, api, server):
 
 
 async def test_a_proxy_that_refuses_is_told(clients):
-    with serve(RecordingApi(default=Answer(status=403))) as server:
-        with pytest.raises(ConnectFailed, match=r"did not let a connection to example\.test:443 through"):
-            await clients.client(HttpOptions(proxy=server.url)).request("GET", "https://example.test/")
+    with (
+        serve(RecordingApi(default=Answer(status=403))) as server,
+        pytest.raises(ConnectFailed, match=r"did not let a connection to example\.test:443 through"),
+    ):
+        await clients.client(HttpOptions(proxy=server.url)).request("GET", "https://example.test/")
 
 
 async def test_the_guard_holds_for_proxies_too(clients, api, server):

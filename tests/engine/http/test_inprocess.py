@@ -44,9 +44,11 @@ async def test_an_application_with_a_bug_is_a_broken_connection(clients):
 
 
 async def test_a_slow_mock_is_told(clients):
-    with mock("api", RecordingApi(default=Answer(delay_s=30))) as url:
-        with pytest.raises(TooSlow, match="mock://api did not answer"):
-            await clients.client(HttpOptions(read_timeout_s=0.05)).request("GET", url)
+    with (
+        mock("api", RecordingApi(default=Answer(delay_s=30))) as url,
+        pytest.raises(TooSlow, match="mock://api did not answer"),
+    ):
+        await clients.client(HttpOptions(read_timeout_s=0.05)).request("GET", url)
 
 
 async def test_an_application_that_ignores_the_disconnect_is_stopped(clients):
