@@ -15,7 +15,7 @@ from catenary.runtime.watch import observed
 from catenary.runtime.weave import weave
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Coroutine, Generator, Iterable, Mapping
 
     from catenary.component import Component
     from catenary.definition import ChainDefinition, NodeDefinition
@@ -88,7 +88,7 @@ class Chain:
 
     # Running
 
-    async def run(
+    def run(
         self,
         message: Message | Json,
         *,
@@ -96,10 +96,10 @@ class Chain:
         timeout: float | None = None,
         scope: Iterable[Any] | Mapping[type, Any] | None = None,
         listener: Listener | None = None,
-    ) -> Outcome:
-        """Run a message through the chain, see `Engine.run`."""
-        run = new_run(self, self.engine.listeners(listener), scope, has_loop=True)
-        return await perform(self, message, run, start, timeout)
+    ) -> Coroutine[Any, Any, Outcome]:
+        """Run a message through the chain; to be awaited. See `Engine.run`."""
+        run = new_run(self, self.engine.listeners(listener), scope)
+        return perform(self, message, run, start, timeout)
 
     def run_sync(
         self,
@@ -111,7 +111,8 @@ class Chain:
         listener: Listener | None = None,
     ) -> Outcome:
         """Run a message through the chain without an event loop, see `Engine.run_sync`."""
-        run = new_run(self, self.engine.listeners(listener), scope, has_loop=False)
+        run = new_run(self, self.engine.listeners(listener), scope)
+        run.has_loop = False
         return drive_by_hand(perform(self, message, run, start, timeout), run, self.engine.loops)
 
     def stream(self, message: Message | Json, **options: Any) -> AsyncGenerator[Event]:

@@ -24,6 +24,7 @@ class Step:
     Attributes:
         run: What is called: the component's `run`, with what the node's settings weave around it.
         plain: By relation, the next step, where nothing has to be decided on the way.
+        loops: By relation, the next step, where nothing but its visits has to be counted.
         routes: By relation, all that follows.
         reach: The numbers of the joins that a token at this step holds up.
         join: The step's number among the joins; -1 if it is none.
@@ -37,6 +38,7 @@ class Step:
         "cyclic",
         "index",
         "join",
+        "loops",
         "node",
         "node_id",
         "owner",
@@ -54,6 +56,7 @@ class Step:
         self.index = index
         self.run: Callable[..., Any] = component.run
         self.plain: dict[str, Step] = {}
+        self.loops: dict[str, Step] = {}
         self.routes: dict[str, Route] = {}
         self.reach: tuple[int, ...] = ()
         self.join = -1
@@ -102,9 +105,9 @@ class Route:
         self.deltas = tuple((join, change) for join, change in changes.items() if change)
         self.drops = tuple(join for join, change in self.deltas if change < 0)
 
-    def is_plain(self) -> bool:
-        """Tell whether there is nothing to decide: one target, no join, no cycle, the same joins in reach."""
-        return len(self.targets) == 1 and not self.joins and not self.deltas and not self.targets[0].cyclic
+    def is_simple(self) -> bool:
+        """Tell whether there is nothing to decide: one target, no join, the same joins in reach."""
+        return len(self.targets) == 1 and not self.joins and not self.deltas
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ class Compiled:
         """Give a chain of this one node, with nothing after it."""
         step = self.by_id[node_id]
         alone = copy.copy(step)
-        alone.plain, alone.routes, alone.reach, alone.blocks, alone.cyclic = {}, {}, (), (), False
+        alone.plain, alone.loops, alone.routes, alone.reach, alone.blocks, alone.cyclic = {}, {}, {}, (), (), False
         joins: tuple[Step, ...] = ()
         if alone.join >= 0:
             alone.join, joins = 0, (alone,)
@@ -235,5 +238,6 @@ def _connect(step: Step, following: Mapping[str, Sequence[Step]]) -> None:
         relation = declared.get(name) or _COMMON.get(name) or Relation(name)
         route = Route(step, targets)
         step.routes[relation] = route
-        if route.is_plain():
-            step.plain[relation] = route.targets[0]
+        if route.is_simple():
+            target = route.targets[0]
+            (step.loops if target.cyclic else step.plain)[relation] = target

@@ -30,18 +30,17 @@ class Context:
     one of its own, valid until it returns. In `open` there is no run yet: what belongs to a run raises there.
     """
 
-    __slots__ = ("_crew", "_emitted", "_over", "_relation", "_run", "_sender", "_step", "_visit")
+    # Defaults of the class: a context is made for each visit of an async node.
     _step: Step
-    _sender: Step | None
-    _relation: Relation | str
-    _visit: int
+    _sender: Step | None = None
+    _relation: Relation | str = ""
+    _over = False
+    _emitted = False
+    _visit = 0
 
     def __init__(self, run: Run | None, crew: Crew | None) -> None:
         self._run = run
         self._crew = crew
-        self._over = False
-        self._emitted = False
-        self._visit = 0
 
     # The node and its chain
 
@@ -181,6 +180,15 @@ class Context:
         self._emitted = True
         await self._live_run().emit(self, relation, message)
 
+    async def need_loop(self) -> None:
+        """Make sure that an event loop is there, before a node that declares `waits = False` awaits something else."""
+        root = self._live_run().root
+        if not root.has_loop:
+            from catenary.runtime.run import ask_for_loop
+
+            await ask_for_loop()
+            root.arm()
+
     async def run_chain(
         self,
         chain: Chain | str,
@@ -237,6 +245,4 @@ def opening_context(step: Step) -> Context:
     """Give the context that a component's `open` gets."""
     ctx = Context(None, None)
     ctx._step = step
-    ctx._sender = None
-    ctx._relation = ""
     return ctx

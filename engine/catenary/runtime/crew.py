@@ -18,14 +18,13 @@ class Crew:
         depth: How deep sub-runs and emissions are nested here.
     """
 
-    __slots__ = ("_idle", "_tasks", "depth", "ready", "run")
+    tasks: dict[asyncio.Task[None], Token] | None = None
+    _idle: asyncio.Future[None] | None = None
 
     def __init__(self, run: Run, ready: Ready, depth: int) -> None:
         self.run = run
         self.ready = ready
         self.depth = depth
-        self._tasks: dict[asyncio.Task[None], Token] | None = None
-        self._idle: asyncio.Future[None] | None = None
 
     async def drive(self) -> None:
         """Visit all tokens until none is left, those of the tasks included.
@@ -35,15 +34,17 @@ class Crew:
         """
         try:
             await self.run.work(self, self.ready.pop())
-            while self._tasks:
-                self._idle = asyncio.get_running_loop().create_future()
-                await self._idle
+            if self.tasks:
+                await self.settle()
         except BaseException:
-            await self._stop()
-            for token in self.ready:
-                self.run.interrupted(token)
-            self.ready.clear()
+            await self.stop()
             raise
+
+    async def settle(self) -> None:
+        """Wait until all tasks are done."""
+        while self.tasks:
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
 
     def spawn(self, token: Token) -> None:
         """Visit a token, and what follows it, in a task of its own."""
@@ -51,9 +52,9 @@ class Crew:
         if run.task is None:
             run.task = asyncio.current_task()
         task = asyncio.create_task(self._work(token))
-        if self._tasks is None:
-            self._tasks = {}
-        self._tasks[task] = token
+        if self.tasks is None:
+            self.tasks = {}
+        self.tasks[task] = token
 
     async def _work(self, token: Token) -> None:
         try:
@@ -64,7 +65,7 @@ class Crew:
         except BaseException as error:  # noqa: BLE001 - carried to the task that drives the run, which raises it
             self.run.abort(error)
         finally:
-            tasks = self._tasks
+            tasks = self.tasks
             assert tasks is not None
             current = asyncio.current_task()
             assert current is not None
@@ -72,11 +73,12 @@ class Crew:
             if not tasks and self._idle is not None and not self._idle.done():
                 self._idle.set_result(None)
 
-    async def _stop(self) -> None:
-        """Cancel all tasks and wait for their clean-up, however often this task itself is cancelled meanwhile."""
-        tasks = self._tasks
-        if not tasks:
-            return
+    async def stop(self) -> None:
+        """Cancel all tasks and wait for their clean-up, however often this task itself is cancelled meanwhile.
+
+        Branches that were cut off are written down as such.
+        """
+        tasks = self.tasks or {}
         for task in tasks:
             task.cancel()
         while tasks:
@@ -87,3 +89,6 @@ class Crew:
             for task in done:
                 if task in tasks:  # cancelled before its first step: nobody else can tell how its branch ended
                     self.run.interrupted(tasks.pop(task))
+        for token in self.ready:
+            self.run.interrupted(token)
+        self.ready.clear()

@@ -119,7 +119,7 @@ def _publish_outcome(chain: Chain, run: Run, outcome: Outcome) -> None:
 
 
 def new_run(
-    chain: Chain, listeners: tuple[Listener, ...], scope: Iterable[Any] | Mapping[type, Any] | None, *, has_loop: bool
+    chain: Chain, listeners: tuple[Listener, ...], scope: Iterable[Any] | Mapping[type, Any] | None
 ) -> Run:
     """Make a run of a chain: on its observed compilation when somebody listens."""
     if listeners:
@@ -129,7 +129,6 @@ def new_run(
         run = Run(chain.compiled)
     if scope is not None:
         run.scope = Scope(scope)
-    run.has_loop = has_loop
     return run
 
 

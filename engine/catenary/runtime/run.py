@@ -66,56 +66,38 @@ class Run:
         parent_visit: The number of the visit that a sub-run belongs to; 0 at the top.
     """
 
-    __slots__ = (
-        "_id",
-        "_scope",
-        "cancelling",
-        "cancels",
-        "compiled",
-        "context",
-        "core",
-        "deadline",
-        "each",
-        "fault",
-        "has_loop",
-        "outputs",
-        "parent",
-        "parent_visit",
-        "root",
-        "stopping",
-        "task",
-        "timer",
-        "watch",
-    )
-    context: Context
+    # Defaults of the class, not slots: a run that needs none of them pays for none.
+    parent: Run | None = None
+    parent_visit = 0
+    each: Callable[[End], Awaitable[None]] | None = None
+    watch: Watch | None = None
+    stopping: str | None = None
+    fault: BaseException | None = None
+    task: asyncio.Task[Any] | None = None
+    timer: asyncio.TimerHandle | None = None
+    deadline: float | None = None
+    has_loop = True
+    cancelling = 0
+    cancels = 0
+    outputs: dict[str, Message] | None = None
+    _scope: Scope | None = None
+    _id: str | None = None
 
-    def __init__(
-        self,
-        compiled: Compiled,
-        parent: Run | None = None,
-        each: Callable[[End], Awaitable[None]] | None = None,
-    ) -> None:
+    def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
         self.core = Core(compiled)
-        self.parent = parent
-        self.each = each
+        self.context = Context(self, None)
         self.root: Run = self
-        self.watch: Watch | None = None
-        self.stopping: str | None = None
-        self.fault: BaseException | None = None
-        self.task: asyncio.Task[Any] | None = None
-        self.has_loop = True
-        self.deadline: float | None = None
-        self.timer: asyncio.TimerHandle | None = None
-        self.cancels = 0
-        self.cancelling = 0
-        self.parent_visit = 0
-        self.outputs: dict[str, Message] | None = None
-        self._scope: Scope | None = None
-        self._id: str | None = None
-        if parent is not None:
-            self.root = parent.root
-            self.watch = parent.watch
+
+    @classmethod
+    def inside(cls, parent: Run, compiled: Compiled, visit: int) -> Run:
+        """Make a sub-run that belongs to a visit of another run."""
+        run = cls(compiled)
+        run.parent = parent
+        run.parent_visit = visit
+        run.root = parent.root
+        run.watch = parent.watch
+        return run
 
     @property
     def id(self) -> str:
@@ -142,13 +124,16 @@ class Run:
             CancelledError: When the task is cancelled from outside, or the run is stopped.
             CatenaryError: An error of the kernel.
         """
-        core = self.core
-        self.context = Context(self, None)
-        if not core.ready:
+        ready = self.core.ready
+        if not ready:
             return
+        crew = Crew(self, ready, depth)
         try:
-            await Crew(self, core.ready, depth).drive()
+            await self.work(crew, ready.pop())
+            if crew.tasks:
+                await crew.settle()
         except BaseException as error:
+            await crew.stop()
             self._abandon_joins()
             if self.cancels:
                 assert self.task is not None
@@ -242,6 +227,13 @@ class Run:
             if leaving is not None:
                 following = step.plain.get(leaving)
                 if following is not None:
+                    sender = step
+                    step = following
+                    relation = leaving
+                    continue
+                following = step.loops.get(leaving)
+                if following is not None:
+                    core.count(following)
                     sender = step
                     step = following
                     relation = leaving

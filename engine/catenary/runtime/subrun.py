@@ -72,8 +72,8 @@ async def _perform(
     if run is None or crew is None or ctx._over:
         raise EngineError(f"node {ctx.node_id!r}: only an async def run may run chains and nodes, and only while it runs")
     depth = run.deeper(crew.depth)
-    sub = Run(compiled, run, each)
-    sub.parent_visit = ctx._visit
+    sub = Run.inside(run, compiled, ctx._visit)
+    sub.each = each
     if scope is not None:
         sub.scope = Scope(scope, run.scope)
     with chain.in_use():

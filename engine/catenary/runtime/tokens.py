@@ -35,15 +35,17 @@ class Core:
         visits: How often each step on a cycle was visited.
     """
 
-    __slots__ = ("arrived", "compiled", "ends", "holds", "ready", "visits")
+    # Defaults of the class: a chain without joins and cycles has no counts.
+    holds: list[int] | None = None
+    arrived: dict[int, list[Arrival]] | None = None
+    visits: dict[Step, int] | None = None
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
         self.ready: Ready = []
         self.ends: list[End] = []
-        self.holds: list[int] | None = [0] * len(compiled.joins) if compiled.joins else None
-        self.arrived: dict[int, list[Arrival]] | None = None
-        self.visits: dict[Step, int] | None = None
+        if compiled.joins:
+            self.holds = [0] * len(compiled.joins)
 
     def start(self, tokens: Iterable[tuple[Step, Message]]) -> None:
         """Begin with a message at each of these steps. A message that begins at a join counts as arrived there."""
@@ -53,7 +55,7 @@ class Core:
             else:
                 self._hold(step)
                 if step.cyclic:
-                    self._count(step)
+                    self.count(step)
                 self.ready.append((step, message, None, ""))
         if self.arrived:
             self._fire(tuple(self.arrived))
@@ -79,7 +81,7 @@ class Core:
                 holds[join_number] += change
         for target in reversed(route.targets):
             if target.cyclic:
-                self._count(target)
+                self.count(target)
             ready.append((target, message, step, relation))
         if route.drops and self.arrived:
             self._fire(route.drops)
@@ -95,7 +97,7 @@ class Core:
         for target in reversed(route.targets):
             self._hold(target)
             if target.cyclic:
-                self._count(target)
+                self.count(target)
             ready.append((target, message, step, relation))
 
     def finish(self, step: Step) -> None:
@@ -169,10 +171,11 @@ class Core:
                 holds[blocked] -= 1
             self._hold(join)
             if join.cyclic:
-                self._count(join)
+                self.count(join)
             self.ready.append((join, arrivals, None, ""))
 
-    def _count(self, step: Step) -> None:
+    def count(self, step: Step) -> None:
+        """Count a visit of a step on a cycle. Raises: StepLimitReached: when there were too many."""
         visits = self.visits
         if visits is None:
             visits = self.visits = {}
