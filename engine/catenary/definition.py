@@ -6,7 +6,7 @@ import copy
 import math
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,11 +79,12 @@ class Retry:
         if not isinstance(value, dict):
             count = _whole(value, "retry")
             return cls(count) if count else None
-        parts: dict[str, Any] = {str(key).lower(): part for key, part in value.items() if part is not None}
+        written = cast("dict[str, Json]", value)
+        parts: dict[str, Json] = {key.lower(): part for key, part in written.items() if part is not None}
         policy = cls(
             max_retries=_whole(parts.pop("maxretries", 3), "maxRetries"),
-            delay_s=_named(duration_s, parts.pop("delay", 1), "delay"),
-            max_delay_s=_named(duration_s, parts.pop("maxdelay", 30), "maxDelay"),
+            delay_s=_duration(parts.pop("delay", 1), "delay"),
+            max_delay_s=_duration(parts.pop("maxdelay", 30), "maxDelay"),
             backoff=_number(parts.pop("backoff", 2), "backoff", least=1, most=100),
             jitter=_number(parts.pop("jitter", 0.1), "jitter", least=0, most=1),
         )
@@ -93,9 +94,9 @@ class Retry:
         return policy if policy.max_retries else None
 
 
-def _named(read: Any, value: Json, name: str) -> float:
+def _duration(value: Json, name: str) -> float:
     try:
-        return read(value)
+        return duration_s(value)
     except ValueError as error:
         raise ValueError(f"{name!r} {error}") from None
 

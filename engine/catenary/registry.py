@@ -83,7 +83,7 @@ class Registry:
 
     def form(self, type_name: str) -> dict[str, Json]:
         """Give the form of a component for editors. Raises: EngineError: when there is no such type."""
-        from catenary.load.schema import form
+        from catenary.load.form import form
 
         return form(self.get(type_name))
 

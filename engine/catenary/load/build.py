@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.errors import ConfigError, ExpressionError, ScriptError, TemplateError
-from catenary.load.decode import FieldProblem, decode
+from catenary.load.decode import FieldProblem, decode, first_line
 from catenary.load.lint import Report, lint
+from catenary.load.places import entries, value_at
 from catenary.load.settings import Settings, environment_of, read_chain_settings
 
 if TYPE_CHECKING:
@@ -127,33 +128,24 @@ class _Builder:
         except (ValueError, ConfigError, ExpressionError) as error:
             hint = getattr(error, "hint", "")
             found = error if isinstance(error, ExpressionError) else None
-            self._add_field_problem(base, label, FieldProblem((), str(error), hint, found))
+            self._add_field_problem(base, label, FieldProblem((), first_line(error), hint, found))
             return None
 
     def _add_field_problem(self, base: Path, label: str, problem: FieldProblem) -> None:
         path = (*base, *problem.path)
         code = "config.invalid" if problem.error is None else _code_of(problem.error)
         hint = problem.hint
-        written = self._value_at(path)
+        written = value_at(self.document.value, path)
         if code == "config.invalid" and isinstance(written, str) and (match := _UNRESOLVED.search(written)):
             hint = f"set a proper value for {match.group(1)}"
         place = self._place_inside(path, problem.error) if problem.error else None
         self.report.add(code, path, f"{label}: {problem.text}", hint, place=place)
 
-    def _value_at(self, path: Path) -> Json:
-        value = self.document.value
-        for step in path:
-            try:
-                value = value[step]
-            except (KeyError, IndexError, TypeError):
-                return None
-        return value
-
     def _place_inside(self, path: Path, error: ExpressionError) -> Place | None:
         """Give the place of an error inside a text, when the text stands in the document as it is."""
         from catenary.load.inside import place_inside
 
-        written = self._value_at(path)
+        written = value_at(self.document.value, path)
         if not isinstance(written, str) or error.position < 0:
             return None
         return place_inside(self.document.places, path, written, error.source, error.position)
@@ -174,9 +166,5 @@ def _unresolved(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
         for match in _UNRESOLVED.finditer(value):
             yield path, match.group(1)
-    elif isinstance(value, dict):
-        for key, item in value.items():  # pyright: ignore[reportUnknownVariableType] - a JSON value
-            yield from _unresolved(item, (*path, str(key)))  # pyright: ignore[reportUnknownArgumentType]
-    elif isinstance(value, list):
-        for index, item in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            yield from _unresolved(item, (*path, index))
+    for key, item in entries(value):
+        yield from _unresolved(item, (*path, key))

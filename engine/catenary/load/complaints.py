@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from catenary.errors import ExpressionError
 from catenary.load.names import closest
+from catenary.load.places import ABSENT
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from catenary.jsontext import Json
-
-ABSENT: Final[Any] = object()
-"""Stands for a value that is not there."""
 
 
 def expression_error(details: ErrorDetails) -> ExpressionError | None:

@@ -11,8 +11,9 @@ from pydantic.alias_generators import to_camel
 
 from catenary.component import Config
 from catenary.errors import ExpressionError
-from catenary.load.complaints import ABSENT, complaint, expression_error, guess, not_this
+from catenary.load.complaints import complaint, expression_error, guess, not_this
 from catenary.load.names import did_you_mean
+from catenary.load.places import entries, value_at
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -79,7 +80,7 @@ def decode(
             reading.unknown,
         )
     except ExpressionError as error:
-        return None, [*reading.problems, FieldProblem((), str(error), error.hint, error)], reading.unknown
+        return None, [*reading.problems, FieldProblem((), first_line(error), error.hint, error)], reading.unknown
     return (None if reading.problems else config), reading.problems, reading.unknown
 
 
@@ -90,15 +91,13 @@ def dsl_name(name: str, field: FieldInfo) -> str:
 
 def other_names(field: FieldInfo) -> list[str]:
     """Give the other names of an option (`also`)."""
-    extra = field.json_schema_extra
-    also = extra.get("x-also") if isinstance(extra, dict) else None
-    return [str(name) for name in also] if isinstance(also, list) else []
+    return [str(name) for name in extra_of(field, "also") or ()]
 
 
-def is_secret(field: FieldInfo) -> bool:
-    """Tell whether the option's value must not be shown."""
+def extra_of(field: FieldInfo, key: str) -> Json:
+    """Give what `option` was told under `key`: `unit`, `label`, `also`, `secret`; `None` when nothing."""
     extra = field.json_schema_extra
-    return isinstance(extra, dict) and bool(extra.get("x-secret"))
+    return cast("dict[str, Json]", extra).get(f"x-{key}") if isinstance(extra, dict) else None
 
 
 def _merged(problems: Any) -> list[FieldProblem]:
@@ -112,6 +111,11 @@ def _merged(problems: Any) -> list[FieldProblem]:
             text = known.text + " or " + problem.text.split(" must be ", 1)[1]
             by_path[problem.path] = FieldProblem(problem.path, text, known.hint or problem.hint)
     return list(by_path.values())
+
+
+def first_line(error: Exception) -> str:
+    """Give the first line of an error's text; what follows shows the place, which a problem has anyway."""
+    return str(error).split("\n", maxsplit=1)[0]
 
 
 class _Reading:
@@ -152,10 +156,9 @@ class _Reading:
             return self.config(origin, value, path, names)
         if origin in _LISTS:
             return self._list(kind, value, path, names)
-        if origin is dict and isinstance(value, dict) and len(get_args(kind)) == 2:
-            entries = cast("dict[str, Json]", value).items()
+        if origin is dict and value.__class__ is dict and len(get_args(kind)) == 2:
             item_kind = get_args(kind)[1]
-            return {key: self.value(item_kind, item, (*path, key), (*names, key)) for key, item in entries}
+            return {key: self.value(item_kind, item, (*path, key), (*names, key)) for key, item in entries(value)}
         if kind is str and isinstance(value, bool):
             return "1" if value else "0"
         return value
@@ -190,14 +193,14 @@ class _Reading:
         path = self._path(names)
         error = expression_error(details)
         if error is not None:
-            return FieldProblem(path, f"{shown}: {error}", error.hint, error)
+            return FieldProblem(path, f"{shown}: {first_line(error)}", error.hint, error)
         if details["type"] == "missing":
             hint = field.description if field is not None else ""
             return FieldProblem(path, f"the option {shown!r} is required", hint or "")
         text = complaint(details)
-        if field is not None and is_secret(field):
+        if field is not None and extra_of(field, "secret"):
             return FieldProblem(path, f"{shown} {text}")
-        value = self._written_value(path)
+        value = value_at(self.written, path)
         text += not_this(value) if text.startswith("must") else ""
         return FieldProblem(path, f"{shown} {text}", guess(details, value))
 
@@ -231,15 +234,6 @@ class _Reading:
             rest.insert(0, names[-1])
             names = names[:-1]
         return (*self.paths[names], *rest)
-
-    def _written_value(self, path: Path) -> Json:
-        value = self.written
-        for step in path:
-            try:
-                value = value[step]
-            except (KeyError, IndexError, TypeError):
-                return ABSENT
-        return value
 
 
 def _field_names(config_type: type[Config]) -> dict[str, tuple[str, int]]:

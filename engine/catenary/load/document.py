@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from catenary.errors import ChainError, ChainSyntaxError, Problem
 from catenary.load.json_text import Parsed, parse_json
-from catenary.load.places import MAX_DEPTH, Lines, Path, Places
+from catenary.load.places import MAX_DEPTH, Lines, Path, Places, same_key, value_at
 
 if TYPE_CHECKING:
     from catenary.definition import ChainDefinition
@@ -41,29 +41,18 @@ class Document:
     connection_paths: tuple[Path, ...] = ()
     endpoint_paths: tuple[Path, ...] = field(default=())
 
-    def path_to(self, base: Path, *keys: str | int) -> Path:
+    def path_to(self, base: Path, *keys: str) -> Path:
         """Follow keys from `base`, matched without regard to case, as far as they are there."""
-        value = self.value
-        for step in base:
-            value = value[step]
         path = base
         for key in keys:
-            if isinstance(value, dict):
-                mapping = cast("dict[str, Json]", value)
-                name = key if key in mapping else _same_name(mapping, str(key))
-                if name is None:
-                    break
-                path, value = (*path, name), mapping[cast("str", name)]
-            elif isinstance(value, list) and isinstance(key, int) and key < len(cast("list[Json]", value)):
-                path, value = (*path, key), value[key]
-            else:
+            value = value_at(self.value, path)
+            if not isinstance(value, dict):
                 break
+            name = same_key(cast("dict[str, Json]", value), key)
+            if name is None:
+                break
+            path = (*path, name)
         return path
-
-
-def _same_name(mapping: dict[str, Json], key: str) -> str | None:
-    lower = key.lower()
-    return next((name for name in mapping if name.lower() == lower), None)
 
 
 def read(source: str | FilePath | dict[str, Json], *, file: str = "") -> Document:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from catenary.definition import ChainDefinition, Connection, EndpointDefinition, NodeDefinition
 from catenary.errors import Problem, Severity
 from catenary.load.codes import hint_of, severity_of
 from catenary.load.document import Document
 from catenary.load.names import closest
+from catenary.load.places import same_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from catenary.load.places import Path, Place
 
 T = TypeVar("T")
-D = TypeVar("D")
 
 _KINDS: dict[type, str] = {
     str: "a text",
@@ -44,7 +44,10 @@ def kind_of(value: Json) -> str:
 
 
 class _Fields:
-    """Takes the known keys out of one mapping, without regard to case; `rest` is what nobody asked for."""
+    """Takes the known keys out of one mapping, without regard to case; `unknown` is what nobody asked for.
+
+    Each way of taking gives the default when the key is absent, null, or of another kind, which is a problem.
+    """
 
     def __init__(self, envelope: _Envelope, value: Json, path: Path) -> None:
         self.envelope = envelope
@@ -56,32 +59,48 @@ class _Fields:
         elif value is not None:
             envelope.wrong_shape(path, f"{envelope.name(path)} must be a mapping, not {kind_of(value)}")
 
-    def take(self, key: str, kind: type[T], default: D) -> T | D:
-        """Give the value of a key; the default when it is absent, null, or of another kind, which is a problem."""
-        self.known.append(key)
-        written = key if key in self.rest else next((name for name in self.rest if name.lower() == key.lower()), None)
-        if written is None:
-            return default
-        value = self.rest.pop(written)
-        if value is None:
-            return default
-        plain = get_origin(kind) or kind
-        if type(value) is plain or kind is object:
-            return cast("T", value)
-        hint = "put quotes around it" if kind is str and type(value) in {int, float, bool} else ""
-        path = (*self.path, written)
-        self.envelope.wrong_shape(path, f"{key!r} must be {_KINDS[plain]}, not {kind_of(value)}", hint)
-        return default
+    def text(self, key: str) -> str:
+        return self._take(key, str, "")
 
-    def path_of(self, key: str) -> Path:
-        """Give the path of a key as it is written; call it before `take`."""
-        written = key if key in self.rest else next((name for name in self.rest if name.lower() == key.lower()), key)
-        return (*self.path, written)
+    def flag(self, key: str) -> bool:
+        return self._take(key, bool, False)
+
+    def whole(self, key: str) -> int:
+        return self._take(key, int, 0)
+
+    def mapping(self, key: str) -> dict[str, Json]:
+        return self._take(key, dict, {})
+
+    def anything(self, key: str) -> Json:
+        return self._take(key, object, None)
 
     def items(self, key: str) -> list[tuple[Path, Json]]:
         """Give the items of a list, each with its path."""
-        path = self.path_of(key)
-        return [((*path, index), item) for index, item in enumerate(self.take(key, list[Any], []))]
+        path = (*self.path, same_key(self.rest, key) or key)
+        items: list[Json] = self._take(key, list, [])
+        return [((*path, index), item) for index, item in enumerate(items)]
+
+    def inner(self, key: str) -> _Fields:
+        """Give the keys of a mapping in this one."""
+        path = (*self.path, same_key(self.rest, key) or key)
+        return _Fields(self.envelope, self.mapping(key), path)
+
+    def root(self) -> bool | None:
+        """Give `root`, which tells absent from false."""
+        return self._take("root", bool, None)
+
+    def _take(self, key: str, kind: type, default: Any) -> Any:
+        self.known.append(key)
+        written = same_key(self.rest, key)
+        value = None if written is None else self.rest.pop(written)
+        if written is None or value is None:
+            return default
+        if type(value) is kind or kind is object:
+            return value
+        hint = "put quotes around it" if kind is str and type(value) in {int, float, bool} else ""
+        text = f"{key!r} must be {_KINDS[kind]}, not {kind_of(value)}"
+        self.envelope.wrong_shape((*self.path, written), text, hint)
+        return default
 
     def unknown(self) -> dict[str, Json]:
         """Give the keys that are left, each with a warning."""
@@ -119,22 +138,20 @@ class _Envelope:
             place = self.parsed.places.at(offset)
             self.add("chain.duplicate-key", path, f"the key {path[-1]!r} is given twice", place=place)
         top = _Fields(self, self.parsed.value if self.parsed.value is not None else [], ())
-        head_path, body_path = top.path_of("ruleChain"), top.path_of("metadata")
-        head = _Fields(self, top.take("ruleChain", dict[str, Any], {}), head_path)
-        body = _Fields(self, top.take("metadata", dict[str, Any], {}), body_path)
+        head, body = top.inner("ruleChain"), top.inner("metadata")
         nodes = self._each(body, "nodes", self._node)
         connections = self._each(body, "connections", self._connection)
         chain_connections = self._each(body, "ruleChainConnections", self._connection)
         endpoints = self._each(body, "endpoints", self._endpoint)
         definition = ChainDefinition(
-            id=head.take("id", str, ""),
-            name=head.take("name", str, ""),
-            root=head.take("root", bool, None),
-            debug_mode=head.take("debugMode", bool, False),
-            disabled=head.take("disabled", bool, False),
-            configuration=head.take("configuration", dict[str, Any], {}),
-            additional_info=head.take("additionalInfo", dict[str, Any], {}),
-            first_node_index=body.take("firstNodeIndex", int, 0),
+            id=head.text("id"),
+            name=head.text("name"),
+            root=head.root(),
+            debug_mode=head.flag("debugMode"),
+            disabled=head.flag("disabled"),
+            configuration=head.mapping("configuration"),
+            additional_info=head.mapping("additionalInfo"),
+            first_node_index=body.whole("firstNodeIndex"),
             nodes=tuple(node for _, node in nodes),
             connections=tuple(connection for _, connection in connections),
             endpoints=tuple(endpoint for _, endpoint in endpoints),
@@ -146,7 +163,7 @@ class _Envelope:
         return Document(
             definition,
             self.parsed.places,
-            self.problems,
+            sorted(self.problems, key=lambda problem: (problem.line, problem.column)),
             self.file,
             self.parsed.value,
             tuple(path for path, _ in nodes),
@@ -166,36 +183,36 @@ class _Envelope:
 
     def _node(self, fields: _Fields, index: int) -> NodeDefinition:
         return NodeDefinition(
-            id=fields.take("id", str, "") or f"node{index}",
-            type=fields.take("type", str, ""),
-            name=fields.take("name", str, ""),
-            debug_mode=fields.take("debugMode", bool, False),
-            configuration=fields.take("configuration", dict[str, Any], {}),
-            additional_info=fields.take("additionalInfo", dict[str, Any], {}),
-            timeout=fields.take("timeout", object, None),
-            retry=fields.take("retry", object, None),
+            id=fields.text("id") or f"node{index}",
+            type=fields.text("type"),
+            name=fields.text("name"),
+            debug_mode=fields.flag("debugMode"),
+            configuration=fields.mapping("configuration"),
+            additional_info=fields.mapping("additionalInfo"),
+            timeout=fields.anything("timeout"),
+            retry=fields.anything("retry"),
             extra=fields.unknown(),
         )
 
     def _connection(self, fields: _Fields, index: int) -> Connection:
         del index
         return Connection(
-            from_id=fields.take("fromId", str, ""),
-            to_id=fields.take("toId", str, ""),
-            type=fields.take("type", str, ""),
-            label=fields.take("label", str, ""),
+            from_id=fields.text("fromId"),
+            to_id=fields.text("toId"),
+            type=fields.text("type"),
+            label=fields.text("label"),
             extra=fields.unknown(),
         )
 
     def _endpoint(self, fields: _Fields, index: int) -> EndpointDefinition:
         processors = [item for _, item in fields.items("processors") if isinstance(item, str)]
         return EndpointDefinition(
-            id=fields.take("id", str, "") or f"endpoint{index}",
-            type=fields.take("type", str, ""),
-            name=fields.take("name", str, ""),
-            debug_mode=fields.take("debugMode", bool, False),
-            configuration=fields.take("configuration", dict[str, Any], {}),
-            additional_info=fields.take("additionalInfo", dict[str, Any], {}),
+            id=fields.text("id") or f"endpoint{index}",
+            type=fields.text("type"),
+            name=fields.text("name"),
+            debug_mode=fields.flag("debugMode"),
+            configuration=fields.mapping("configuration"),
+            additional_info=fields.mapping("additionalInfo"),
             processors=tuple(processors),
             routers=self._routers(fields),
             extra=fields.unknown(),

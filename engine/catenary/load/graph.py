@@ -34,7 +34,7 @@ def cycles(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> list[list[
         return []
     import networkx as nx  # only here: the import alone takes longer than loading most chains
 
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(nodes)
     graph.add_edges_from(edges)
     order = {node: index for index, node in enumerate(nodes)}

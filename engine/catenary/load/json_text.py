@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _BLANKS: Final = re.compile(r"[ \t\n\r]*")
 _STRING: Final = re.compile(r'"([^"\\\x00-\x1f]*)(?:\\(?s:.)[^"\\\x00-\x1f]*)*"')
 _STRING_START: Final = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?s:.)[^"\\\x00-\x1f]*)*')
+_GOOD_ESCAPES: Final = re.compile(r'(?:[^\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORD: Final = re.compile(r"[^\W\d][\w$-]*")
 _NUMBER_LIKE: Final = re.compile(r"[-+.\w]+")
@@ -151,8 +152,9 @@ class _Reader:
             return plain, match.end()
         try:
             return json.loads(match.group()), match.end()
-        except json.JSONDecodeError as error:
-            place = at + error.pos
+        except json.JSONDecodeError:
+            good = _GOOD_ESCAPES.match(self.text, at + 1)
+            place = good.end() if good else at
             hint = 'write \\\\ for one backslash; JSON knows \\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX'
             self._fail(place, f"{self.text[place : place + 2]!r} is not an escape of JSON", hint)
 

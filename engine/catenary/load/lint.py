@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from catenary.errors import Problem
 from catenary.load.codes import hint_of, severity_of
 from catenary.load.names import did_you_mean
+from catenary.load.places import entries, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -75,8 +76,10 @@ def _lint_head(report: Report, definition: ChainDefinition) -> None:
     index = definition.first_node_index
     place = document.path_to((), "metadata", "firstNodeIndex")
     if not definition.nodes:
-        if not document.path_to((), "metadata", "nodes", 0)[2:]:
-            report.add("chain.no-nodes", document.path_to((), "metadata", "nodes"), "the rule chain has no nodes")
+        nodes = document.path_to((), "metadata", "nodes")
+        listed = value_at(document.value, nodes)
+        if not (isinstance(listed, list) and listed):
+            report.add("chain.no-nodes", nodes, "the rule chain has no nodes")
     elif definition.first_node is None:
         text = f"firstNodeIndex is {index}, but the {len(definition.nodes)} nodes count from 0"
         report.add("chain.first-node-index", place, text)
@@ -177,7 +180,7 @@ def _lint_reach(
         return
     edges = [(connection.from_id, connection.to_id) for _, connection in known]
     named = {name for node in definition.nodes for name in _words(node.configuration)}
-    named |= {name for endpoint in definition.endpoints for name in _words(endpoint.routers)}
+    named |= {name for endpoint in definition.endpoints for name in _words(list(endpoint.routers))}
     starts = [first.id, *(node.id for node in definition.nodes if node.id in named)]
     reached = reachable(starts, edges)
     connected = {node_id for edge in edges for node_id in edge}
@@ -199,12 +202,7 @@ def _lint_reach(
 
 def _words(value: Any) -> Iterator[str]:
     """Give every text, and every part of a text, by which a configuration may name a node: `a`, `a,b`, `chain:a`."""
-    if isinstance(value, str):
-        if len(value) < 1000:
-            yield from (part.strip() for part in value.replace(":", ",").split(","))
-    elif hasattr(value, "values"):
-        for item in value.values():
-            yield from _words(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _words(item)
+    if isinstance(value, str) and len(value) < 1000:
+        yield from (part.strip() for part in value.replace(":", ",").split(","))
+    for _, item in entries(value):
+        yield from _words(item)

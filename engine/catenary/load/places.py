@@ -4,13 +4,46 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from catenary.jsontext import Json
 
 Path: TypeAlias = tuple[str | int, ...]
 """The way to a value from the top of a document: keys as written, and indexes of lists."""
 
 MAX_DEPTH: Final = 100
 """How deep values may be nested in a document."""
+
+ABSENT: Final[Any] = object()
+"""Stands for a value that is not there."""
+
+
+def entries(value: Json) -> Iterable[tuple[str | int, Json]]:
+    """Give the values in a mapping or list, each with its key or index; nothing for other values."""
+    if isinstance(value, dict):
+        return cast("dict[str | int, Json]", value).items()
+    return enumerate(cast("list[Json]", value)) if isinstance(value, list) else ()
+
+
+def value_at(value: Json, path: Path) -> Json:
+    """Follow a path; `ABSENT` when it leads nowhere."""
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return ABSENT
+    return value
+
+
+def same_key(mapping: dict[str, Json], key: str) -> str | None:
+    """Give the key as it is written in a mapping: the same, else the first that differs in case only."""
+    if key in mapping:
+        return key
+    lower = key.lower()
+    return next((name for name in mapping if name.lower() == lower), None)
 
 
 class Place(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import field_validator
 
@@ -86,7 +86,7 @@ def read_chain_settings(definition: ChainDefinition) -> tuple[ChainSettings, lis
     settings, problems, unknown = decode(ChainSettings, raw, None)
     known = ("allowCycle", "maxVisits", "maxDepth", "onFailure", "templates", "strict", "secrets")
     suspicious = [one for one in unknown if closest(str(one.path[-1]), known)]
-    return cast("ChainSettings", settings) if settings else ChainSettings(), problems, suspicious
+    return settings or ChainSettings(), problems, suspicious
 
 
 def chain_settings(definition: ChainDefinition) -> ChainSettings:

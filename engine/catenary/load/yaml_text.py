@@ -25,6 +25,7 @@ _BOOL: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False
 _INT: Final = re.compile(r"[-+]?[0-9]+")
 _OCTAL_OR_HEX: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NOT_JSON: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
@@ -47,11 +48,12 @@ def parse_yaml(text: str, *, file: str = "") -> Parsed:
     try:
         return reader.document(iter(yaml.parse(text, Loader=yaml.SafeLoader)))
     except yaml.reader.ReaderError as error:
-        reader.fail(error.position, f"the character {_shown(error.character)} may not stand in YAML", "remove it")
+        reader.fail(error.position or 0, f"the character {_shown(error.character)} may not stand in YAML", "remove it")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        at = mark.index if mark else 0
         problem = error.problem or error.context or "this is not YAML"
-        reader.fail(mark.index if mark else 0, problem, _hint(text, mark.index if mark else 0, problem))
+        reader.fail(at, problem, _hint(text, at, problem))
 
 
 def core_scalar(text: str) -> Json:
@@ -104,6 +106,17 @@ class _Anchored:
     size: int
 
 
+def _joined(text: str) -> str:
+    r"""Make one character of each pair of escapes such as `\ud83d\ude00`, as JSON does."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _begin(event: Any) -> int:
+    return event.start_mark.index
+
+
 class _Reader:
     """Builds a value from the parser's events. Each method is given the event that begins what it reads."""
 
@@ -128,7 +141,7 @@ class _Reader:
             if not isinstance(event, kinds.DocumentStartEvent):
                 continue
             if seen:
-                self.fail(event.start_mark.index, "a second document begins here", "a file holds one chain")
+                self.fail(_begin(event), "a second document begins here", "a file holds one chain")
             seen = True
             value = self._value(next(events), (), 0)
         if not seen:
@@ -136,7 +149,7 @@ class _Reader:
         return Parsed(value, Places(self.text, self.values, self.keys), self.duplicates)
 
     def _value(self, event: Any, path: Path, depth: int) -> Json:
-        at = event.start_mark.index
+        at = _begin(event)
         self.values[path] = at
         if isinstance(event, self.kinds.AliasEvent):
             return self._alias(event)
@@ -159,7 +172,7 @@ class _Reader:
         return value
 
     def _alias(self, event: Any) -> Json:
-        at = event.start_mark.index
+        at = _begin(event)
         if event.anchor not in self.anchors:
             self.fail(at, f"no anchor &{event.anchor} comes before this alias", "define it above, or write the value")
         anchored = self.anchors[event.anchor]
@@ -184,26 +197,26 @@ class _Reader:
             key = self._key(event)
             child = (*path, key)
             if key in result:
-                self.duplicates.append((child, event.start_mark.index))
-            self.keys[child] = event.start_mark.index
+                self.duplicates.append((child, _begin(event)))
+            self.keys[child] = _begin(event)
             result[key] = self._value(next(self.events), child, depth)
         return result
 
     def _key(self, event: Any) -> str:
-        at = event.start_mark.index
+        at = _begin(event)
         if not isinstance(event, self.kinds.ScalarEvent):
             self.fail(at, "a key has to be a plain text", "write a text as key, not a list, a mapping or an alias")
         if event.value == "<<" and event.implicit[0]:
             self.fail(at, "merge keys (<<) are not part of YAML 1.2", "write the entries out")
-        return event.value
+        return _joined(event.value)
 
     def _scalar(self, event: Any) -> Json:
-        at = event.start_mark.index
+        at = _begin(event)
         tag = (event.tag or "").removeprefix(_TAG)
         if not tag:
             tag = "" if event.implicit[0] else "str"
         if tag in {"str", "!"}:
-            return event.value
+            return _joined(event.value)
         try:
             value = core_scalar(event.value)
         except ValueError as error:
@@ -225,7 +238,7 @@ class _Reader:
     def _check_tag(self, event: Any, expected: str) -> None:
         if event.tag and event.tag not in {_TAG + expected, "!"}:
             hint = "remove it; a chain holds plain JSON values"
-            self.fail(event.start_mark.index, f"the tag {event.tag} is not known", hint)
+            self.fail(_begin(event), f"the tag {event.tag} is not known", hint)
 
     def fail(self, at: int, text: str, hint: str = "") -> NoReturn:
         place = Lines(self.text).place(min(at, len(self.text)))

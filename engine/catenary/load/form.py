@@ -1,0 +1,136 @@
+"""The form of a component, as editors read it: its options with kind, default, label and rules."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import TypeAdapter
+from pydantic_core import PydanticUndefined
+
+from catenary.component import Config, info_of
+from catenary.load.decode import dsl_name, extra_of
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from catenary.component import Component
+    from catenary.jsontext import Json
+
+
+def form(component: type[Component[Any]]) -> dict[str, Json]:
+    """Give the form of a component.
+
+    Returns:
+        `{type, category, label, desc, icon, order, version, disabled, componentKind, relationTypes, fields}`;
+        `relationTypes` is empty when the chain's author names the relations.
+    """
+    info = info_of(component)
+    free = component.free_relations or not component.relations
+    return {
+        "type": info.type,
+        "aliases": list(info.aliases),
+        "category": info.category,
+        "label": label_of(component),
+        "desc": summary(component),
+        "icon": "",
+        "order": 0,
+        "version": info.since,
+        "disabled": False,
+        "componentKind": "ec" if info.category == "endpoint" else "nc",
+        "relationTypes": [] if free else [str(relation) for relation in component.relations],
+        "fields": _fields(component.config_type()),
+    }
+
+
+def summary(component: type[Component[Any]]) -> str:
+    """Give the first sentence of a component's docstring."""
+    return (inspect.getdoc(component) or "").split("\n\n", maxsplit=1)[0].replace("\n", " ")
+
+
+def label_of(component: type[Component[Any]]) -> str:
+    """Give the short name of a component for editors."""
+    info = info_of(component)
+    return info.label or words(info.type.rsplit("/", maxsplit=1)[-1])
+
+
+def words(name: str) -> str:
+    """Make words of a name: `restApiCall` and `rest_api_call` become `Rest api call`."""
+    parts = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("_", " ").lower()
+    return parts[:1].upper() + parts[1:]
+
+
+def default_of(field: FieldInfo) -> Json:
+    """Give the default of an option as JSON; `None` when it has none."""
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is PydanticUndefined:
+        return None
+    return TypeAdapter(Any).dump_python(value, mode="json", by_alias=True, fallback=str)
+
+
+def members(kind: Any) -> list[Any]:
+    """Give the kinds of a union, or the one kind; `None` and what annotates them is left out."""
+    while get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) in {Union, UnionType}:
+        return [plain for member in get_args(kind) if member is not NoneType for plain in members(member)]
+    return [kind]
+
+
+def _fields(config_type: type[Config]) -> list[Json]:
+    return [_field(name, field) for name, field in config_type.model_fields.items()]
+
+
+def _field(name: str, field: FieldInfo) -> dict[str, Json]:
+    kind = members(field.annotation)[0]
+    shown: dict[str, Json] = {
+        "name": dsl_name(name, field),
+        "type": _type(kind),
+        "defaultValue": default_of(field),
+        "label": extra_of(field, "label") or words(name),
+        "desc": field.description or "",
+        "required": field.is_required(),
+    }
+    if unit := extra_of(field, "unit"):
+        shown["unit"] = unit
+    if field.is_required():
+        shown["rules"] = [{"required": True, "message": "This field is required"}]
+    if component := _component(kind, field):
+        shown["component"] = component
+    nested = _nested(kind)
+    if nested:
+        shown["fields"] = _fields(nested)
+    return shown
+
+
+def _type(kind: Any) -> str:
+    origin = get_origin(kind) or kind
+    if _nested(kind) is origin:
+        return "struct"
+    for known, name in ((bool, "bool"), (int, "int"), (float, "float"), (dict, "map")):
+        if origin is known:
+            return name
+    return "array" if origin in {list, tuple, set, frozenset} else "string"
+
+
+def _nested(kind: Any) -> type[Config] | None:
+    """Give the `Config` that a kind is, or that its items are."""
+    for candidate in (kind, *(plain for item in get_args(kind) for plain in members(item))):
+        if isinstance(candidate, type) and issubclass(candidate, Config):
+            return candidate
+    return None
+
+
+def _component(kind: Any, field: FieldInfo) -> dict[str, Json]:
+    """Give the hint which control an editor may use; empty for a plain input."""
+    from catenary.expr import Expression, Script
+
+    if get_origin(kind) is Literal:
+        return {"type": "select", "options": [{"label": str(choice), "value": choice} for choice in get_args(kind)]}
+    if kind is Script:
+        return {"type": "codeEditor", "language": "javascript"}
+    if kind is Expression:
+        return {"type": "codeEditor", "language": "expr"}
+    return {"type": "password"} if extra_of(field, "secret") else {}
