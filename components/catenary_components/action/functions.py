@@ -31,6 +31,7 @@ class Functions(Component[FunctionsConfig]):
 
     relations = (SUCCESS, FAILURE)
     free_relations = True
+    waits = False
     examples = (
         Example("nobody registered the name", config={"functionName": "absent"}, inputs=[{}], leaves_by=["Failure"]),
         Example(
@@ -52,4 +53,7 @@ class Functions(Component[FunctionsConfig]):
         if config.param.source:
             msg = msg.with_data(config.param.render(msg, ctx))
         result = function(ctx, msg)
-        return await result if isawaitable(result) else result
+        if not isawaitable(result):
+            return result
+        await ctx.need_loop()
+        return await result

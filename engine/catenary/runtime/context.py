@@ -231,9 +231,7 @@ class Context:
         """
         from catenary.runtime import subrun
 
-        return await subrun.run_node(
-            self, node_id, message, chain_id=chain_id, follow=follow, each=each, scope=scope
-        )
+        return await subrun.run_node(self, node_id, message, chain_id=chain_id, follow=follow, each=each, scope=scope)
 
     def _live_run(self) -> Run:
         if self._run is None:

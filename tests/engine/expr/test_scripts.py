@@ -9,12 +9,13 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
-from catenary.errors import ScriptError
-from catenary.expr.scripts import Script, ScriptFunction
-from catenary.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
+
+from catenary.errors import ScriptError
+from catenary.expr.scripts import Script, ScriptFunction
+from catenary.message import Message
 
 INTENT = "var data = JSON.parse(msg.data); return data.action !== undefined;"
 
@@ -272,8 +273,7 @@ def test_a_script_never_changes_the_message() -> None:
     assert (message.value, dict(message.metadata)) == ({"a": [1]}, {"k": "v"})
 
 
-def test_many_threads_may_call_one_script() -> None:
-    script = Script.compile("return msg.n * 2;")
+def doubled_in_threads(script: Script) -> dict[int, int]:
     results: dict[int, int] = {}
 
     def work(n: int) -> None:
@@ -285,9 +285,12 @@ def test_many_threads_may_call_one_script() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    del script
+    return results
+
+
+def test_many_threads_may_call_one_script_and_another_may_drop_it() -> None:
+    assert doubled_in_threads(Script.compile("return msg.n * 2;")) == {n: n * 2 for n in range(4)}
     gc.collect()
-    assert results == {n: n * 2 for n in range(4)}
 
 
 @given(st.text(alphabet=st.characters(), max_size=20))
