@@ -1,0 +1,36 @@
+"""Expressions, `${...}` templates and scripts."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from catenary.expr.environment import Environment
+    from catenary.expr.expression import Expression
+    from catenary.expr.functions import FUNCTIONS
+    from catenary.expr.placeholders import resolve_placeholders
+    from catenary.expr.scripts import Script
+    from catenary.expr.templates import Template
+    from catenary.expr.text import text_of
+
+__all__ = ["FUNCTIONS", "Environment", "Expression", "Script", "Template", "resolve_placeholders", "text_of"]
+
+_MODULES: Final = {
+    "FUNCTIONS": "functions",
+    "Environment": "environment",
+    "Expression": "expression",
+    "Script": "scripts",
+    "Template": "templates",
+    "resolve_placeholders": "placeholders",
+    "text_of": "text",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value

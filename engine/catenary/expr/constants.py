@@ -1,0 +1,108 @@
+"""What can be told wrong before any message comes: operands whose kind is plain to see."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Final
+
+from catenary.expr.problems import syntax_problem
+from catenary.expr.regex import PatternError, pattern_of
+
+if TYPE_CHECKING:
+    from catenary.errors import ExpressionError
+    from catenary.expr import syntax
+
+_TEXT_OPERATORS: Final = frozenset({"contains", "startsWith", "endsWith", "matches"})
+_NUMBER_OPERATORS: Final = frozenset({"-", "*", "/", "%", "**", ".."})
+
+
+def static_kind(node: ast.expr) -> str:
+    """Give the kind a lowered expression always has; "" when that depends on the message."""
+    if isinstance(node, ast.Constant):
+        return _constant_kind(node.value)
+    if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        return "bool"
+    if isinstance(node, ast.List):
+        return "array"
+    if isinstance(node, ast.Dict):
+        return "map"
+    if isinstance(node, ast.BinOp):
+        kinds = static_kind(node.left), static_kind(node.right)
+        return kinds[0] if kinds[0] == kinds[1] and kinds[0] in {"number", "string"} else ""
+    return ""
+
+
+def _constant_kind(value: object) -> str:
+    if value is None:
+        return ""  # an unknown name is nil too, and that is for the evaluation to tell
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return "string" if isinstance(value, str) else "bytes"
+
+
+class Constants:
+    """Refuses operations that fail on every message."""
+
+    def __init__(self, source: str, kind: type[ExpressionError]) -> None:
+        self.source = source
+        self.kind = kind
+
+    def _problem(self, text: str, span: syntax.Span, hint: str = "") -> ExpressionError:
+        return syntax_problem(self.kind, text, source=self.source, position=span.start, hint=hint)
+
+    def unary(self, node: syntax.Unary, operand: ast.expr) -> None:
+        """Check `not x`, `-x`, `+x`."""
+        kind = static_kind(operand)
+        wanted = "bool" if node.operator == "not" else "number"
+        if kind and kind != wanted:
+            hint = "Write `a not in b` for a negated test." if node.operator == "not" else ""
+            raise self._problem(f"'{node.operator}' takes a {wanted}, not {kind}", node.span, hint)
+
+    def binary(self, node: syntax.Binary, left: ast.expr, right: ast.expr) -> None:
+        """Check two operands, and the pattern of `matches`."""
+        kinds = static_kind(left), static_kind(right)
+        if not self._fits(node.operator, *kinds):
+            hint = "Use `text contains part`." if node.operator == "in" else ""
+            if node.operator == "+" and "string" in kinds:
+                hint = "Make it text with `string(...)`."
+            raise self._problem(f"'{node.operator}' cannot take {kinds[0]} and {kinds[1]}", node.span, hint)
+        if node.operator == "matches" and isinstance(right, ast.Constant) and isinstance(right.value, str):
+            try:
+                pattern_of(right.value)
+            except PatternError as error:
+                raise self._problem(str(error), node.right.span) from None
+
+    def _fits(self, operator: str, left: str, right: str) -> bool:
+        known = bool(left and right)
+        if operator in {"==", "!="}:
+            return not known or left == right
+        if operator == "+":
+            return not known or (left == right and left in {"number", "string"})
+        if operator in _NUMBER_OPERATORS:
+            return left in {"", "number"} and right in {"", "number"}
+        if operator in _TEXT_OPERATORS:
+            return left in {"", "string"} and right in {"", "string"}
+        return right in {"", "array", "map"}
+
+    def ordering(self, node: syntax.Ordering, operands: list[ast.expr]) -> None:
+        """Check neighbours in `a < b < c`."""
+        for index, operator in enumerate(node.operators):
+            left, right = static_kind(operands[index]), static_kind(operands[index + 1])
+            ordered = {"", "number", "string"}
+            if not {left, right} <= ordered or (left and right and left != right):
+                left, right = left or "a value", right or "a value"
+                raise self._problem(f"'{operator}' cannot take {left} and {right}", node.operands[index].span)
+
+    def logical(self, node: syntax.Logical, index: int, operand: ast.expr) -> None:
+        """Check what stands left of `and` or `or`."""
+        kind = static_kind(operand)
+        if kind not in {"", "bool"}:
+            raise self._problem(f"'{node.operator}' takes a bool, not {kind}", node.operands[index].span)
+
+    def condition(self, node: syntax.Conditional, test: ast.expr) -> None:
+        """Check what stands before `?`."""
+        kind = static_kind(test)
+        if kind not in {"", "bool"}:
+            raise self._problem(f"a condition must be a bool, not {kind}", node.test.span, "Compare it with something.")

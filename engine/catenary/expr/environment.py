@@ -1,0 +1,133 @@
+"""What an expression can see besides its message: properties, chain variables, functions, nodes, files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path  # noqa: TC003 - the dataclass is looked into at run time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+from catenary.expr.operators import TextMap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from catenary.jsontext import Json
+    from catenary.message import Message
+
+VARIABLES: Final = frozenset({
+    "id", "ts", "data", "msg", "msgType", "type", "dataType", "metadata", "global", "vars", "ruleChain",
+})  # fmt: skip
+"""The names that are always there; they win over metadata keys and node ids of the same name."""
+
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+@runtime_checkable
+class Outputs(Protocol):
+    """The part of a context that expressions use."""
+
+    def output(self, node_id: str) -> Message | None:
+        """Give what a node of this run put out last; `None` when it has not run."""
+        ...
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What expressions, templates and scripts of a chain can see and may do.
+
+    The mappings are not copied: expressions see later changes of `properties` and `vars`.
+
+    Attributes:
+        properties: The engine's properties, under the name `global`.
+        vars: The chain's variables.
+        rule_chain: The chain itself under the name `ruleChain`: `id`, `name`, `root`, `debugMode`, `disabled`,
+            `additionalInfo`, `configuration`.
+        functions: The host's own functions by name; they take and give JSON values, and win over built-in ones.
+        nodes: The ids of the chain's nodes; each is a name for what that node put out.
+        roots: Folders below which `include` and `fileExists` may look; none at all by default.
+        lenient: True renders a failing part of a template as empty text, with a warning in the log.
+        script_timeout_s: Seconds a script may run for one message.
+        script_memory_bytes: Bytes a script may use.
+        max_file_bytes: Size of the largest file that `include` reads.
+    """
+
+    properties: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
+    vars: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
+    rule_chain: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: _NOTHING)
+    nodes: frozenset[str] = frozenset()
+    roots: tuple[Path, ...] = ()
+    lenient: bool = False
+    script_timeout_s: float = 2.0
+    script_memory_bytes: int = 64 * 1024 * 1024
+    max_file_bytes: int = 1024 * 1024
+
+    def root(self, name: str) -> Mapping[str, Json]:
+        """Give the mapping behind `global`, `vars` or `ruleChain`."""
+        if name == "global":
+            return self.properties
+        return self.vars if name == "vars" else self.rule_chain
+
+
+def find_path(mapping: Mapping[str, Json], path: str) -> tuple[bool, Json]:
+    """Look up a dotted path: a key may itself hold dots, and the longest such key is tried first.
+
+    Returns:
+        Whether there is such a value, and the value.
+    """
+    if path in mapping:
+        return True, mapping[path]
+    at = path.rfind(".")
+    while at > 0:
+        inner = mapping.get(path[:at])
+        if isinstance(inner, dict):
+            found = find_path(inner, path[at + 1 :])  # pyright: ignore[reportUnknownArgumentType] - JSON
+            if found[0]:
+                return found
+        at = path.rfind(".", 0, at)
+    return False, None
+
+
+def payload(message: Message | None) -> Json:
+    """Give what `msg.data` is: the payload's own key `data`, or the raw text when there is none."""
+    if message is None:
+        return None
+    value = message.value
+    if isinstance(value, dict) and "data" in value:
+        return value["data"]
+    return message.text
+
+
+def record(message: Message | None) -> Json:
+    """Give a message as expressions see the output of a node: a map of its parts; nil when there is none."""
+    if message is None:
+        return None
+    return {
+        "id": message.id,
+        "ts": message.ts,
+        "data": message.text,
+        "msg": message.value,
+        "msgType": message.type,
+        "type": message.type,
+        "dataType": message.data_type,
+        "metadata": TextMap(message.metadata),
+    }
+
+
+def output_of(ctx: object, node_id: str) -> Message | None:
+    """Ask a context for the output of a node; a context that keeps none, or no context, has none."""
+    return ctx.output(node_id) if isinstance(ctx, Outputs) else None
+
+
+def variables(message: Message, ctx: object, environment: Environment, *, with_metadata: bool) -> dict[str, Json]:
+    """Give all names an expression can see, as `$env` does."""
+    names: dict[str, Json] = dict(message.metadata) if with_metadata else {}
+    names |= {node_id: record(output_of(ctx, node_id)) for node_id in environment.nodes}
+    names |= record(message)
+    names |= {
+        "global": TextMap(environment.properties),
+        "vars": TextMap(environment.vars),
+        "ruleChain": dict(environment.rule_chain),
+    }
+    return names

@@ -1,0 +1,71 @@
+"""Reading files for templates, confined to the folders that the environment allows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catenary.expr.operators import EvaluationError, kind_of
+
+if TYPE_CHECKING:
+    from catenary.expr.environment import Environment
+
+
+def read_text(path: object, environment: Environment) -> str:
+    """Give the text of a file; empty when there is none. What is no UTF-8 becomes U+FFFD.
+
+    Raises:
+        EvaluationError: When the path lies outside the allowed folders, is an address, or the file is too large.
+    """
+    found = _confined(path, environment)
+    if found is None:
+        return ""
+    try:
+        # the path is resolved: a link in its last part was put there since, and is not followed
+        handle = os.open(found, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with os.fdopen(handle, "rb") as file:
+            content = file.read(environment.max_file_bytes + 1)
+    except OSError:
+        return ""
+    if len(content) > environment.max_file_bytes:
+        raise EvaluationError(f"{str(path)!r} is larger than {environment.max_file_bytes} bytes")
+    return content.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def file_exists(path: object, environment: Environment) -> bool:
+    """Tell whether there is such a file below the allowed folders."""
+    try:
+        return _confined(path, environment) is not None
+    except EvaluationError:
+        if not isinstance(path, str):
+            raise
+        return False
+
+
+def _confined(path: object, environment: Environment) -> Path | None:
+    """Give the real path of an existing file; `None` when there is none."""
+    if not isinstance(path, str):
+        raise EvaluationError(f"a path is a string, not {kind_of(path)}")
+    if path.lower().startswith(("http://", "https://")):
+        raise EvaluationError("include() of web addresses is off; fetch them with a `restApiCall` node")
+    roots = [root.resolve() for root in environment.roots]
+    if not roots:
+        raise EvaluationError(f"{path!r} cannot be read: no folder is allowed; set `global.data_dir`, or allow one")
+    try:
+        return _below(path, roots)
+    except (ValueError, OSError, RuntimeError):  # a NUL in the name, a name too long, a loop of links
+        return None
+
+
+def _below(path: str, roots: list[Path]) -> Path | None:
+    is_inside = False
+    for candidate in [Path(path), *[root / path for root in roots]]:
+        real = candidate.resolve()
+        if any(real.is_relative_to(root) for root in roots):
+            is_inside = True
+            if real.is_file():
+                return real
+    if not is_inside:
+        raise EvaluationError(f"{path!r} is outside of the folders that this chain may read")
+    return None

@@ -1,0 +1,41 @@
+"""The functions that expressions may call. The table is open: a family adds to it with a decorator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from catenary.expr import list_functions, number_functions, text_functions, time_functions, value_functions
+from catenary.expr.files import file_exists, read_text
+from catenary.expr.function import Function
+
+if TYPE_CHECKING:
+    from catenary.expr.environment import Environment
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    **value_functions.TABLE,
+    **number_functions.TABLE,
+    **text_functions.TABLE,
+    **list_functions.TABLE,
+    **time_functions.TABLE,
+}
+"""All built-in functions by name, without those on files, which depend on the environment."""
+
+
+def functions_of(environment: Environment) -> dict[str, Function]:
+    """Give all functions of an environment: built-in ones, those on files, and the host's, which win."""
+    table = dict(FUNCTIONS)
+
+    def include(path: object) -> str:
+        return read_text(path, environment)
+
+    def exists(path: object) -> bool:
+        return file_exists(path, environment)
+
+    table["include"] = Function(
+        "include", include, 1, 1, "The text of a file below the allowed folders; empty if missing."
+    )
+    table["fileExists"] = Function("fileExists", exists, 1, 1, "Tells whether there is such a file.")
+    for name, call in environment.functions.items():
+        doc = (call.__doc__ or "A function of the host program.").strip().split("\n")[0]
+        table[name] = Function(name, call, 0, None, doc)
+    return table

@@ -1,0 +1,86 @@
+"""Layouts of times: a form is shown by how it would write one certain moment, `2006-01-02 15:04:05`."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final
+
+_CODES: Final = {
+    "2006": "%Y", "January": "%B", "Jan": "%b", "Monday": "%A", "Mon": "%a", "MST": "%Z",
+    "01": "%m", "02": "%d", "15": "%H", "03": "%I", "04": "%M", "05": "%S", "06": "%y", "002": "%j",
+    "PM": "%p", "Z07:00": "%z", "-07:00": "%:z", "-0700": "%z",
+}  # fmt: skip
+_TOKEN = re.compile(r"2006|January|Jan|Monday|Mon|MST|Z07:00|-07:00|-0700|002|01|02|15|03|04|05|06|PM|[.,](?:0+|9+)")
+
+LAYOUTS: Final = (
+    "2006-01-02",
+    "15:04:05",
+    "2006-01-02 15:04:05",
+    "RFC3339",
+    "02 Jan 06 15:04 MST",
+    "Monday, 02-Jan-06 15:04:05 MST",
+    "Mon, 02 Jan 2006 15:04:05 MST",
+)
+"""What `date` tries when no layout is given."""
+
+
+def parse_layout(text: str, layout: str) -> datetime | None:
+    """Read a time; `None` when the text does not have this form. Times without a zone come without one."""
+    if layout == "RFC3339" or layout.startswith("2006-01-02T15:04:05"):
+        try:
+            return datetime.fromisoformat(text) if "T" in text else None
+        except ValueError:
+            return None
+    form = "".join(
+        "%f"
+        if token[0] in ".,"
+        else _CODES.get(token, token).replace("%:z", "%z")
+        if is_token
+        else token.replace("%", "%%")
+        for is_token, token in _tokens(layout)
+    )
+    try:
+        return datetime.strptime(re.sub(r"[.,](?=%f)", "", text) if "%f" in form else text, form)  # noqa: DTZ007
+    except ValueError:
+        return None
+
+
+def format_layout(moment: datetime, layout: str) -> str:
+    """Write a time by a layout."""
+    pieces: list[str] = []
+    for is_token, token in _tokens(layout):
+        if not is_token:
+            pieces.append(token)
+        elif token[0] in ".,":
+            pieces.append(_fraction(moment, token))
+        elif token == "Z07:00":
+            offset = moment.strftime("%z")
+            pieces.append("Z" if offset in {"", "+0000"} else f"{offset[:3]}:{offset[3:5]}")
+        elif token == "-07:00":
+            offset = moment.strftime("%z") or "+0000"
+            pieces.append(f"{offset[:3]}:{offset[3:5]}")
+        else:
+            pieces.append(moment.strftime(_CODES[token]))
+    return "".join(pieces)
+
+
+def _fraction(moment: datetime, token: str) -> str:
+    digits = f"{moment.microsecond:06d}000"[: len(token) - 1]
+    if token[1] == "9":
+        digits = digits.rstrip("0")
+    return token[0] + digits if digits else ""
+
+
+def _tokens(layout: str) -> list[tuple[bool, str]]:
+    """Cut a layout into `(is a token, text)`."""
+    pieces: list[tuple[bool, str]] = []
+    at = 0
+    for match in _TOKEN.finditer(layout):
+        if match.start() > at:
+            pieces.append((False, layout[at : match.start()]))
+        pieces.append((True, match.group()))
+        at = match.end()
+    if at < len(layout):
+        pieces.append((False, layout[at:]))
+    return pieces

@@ -1,0 +1,264 @@
+"""Functions on lists, those with predicates among them: a predicate gets `(item, index, acc)`."""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from catenary.expr.function import Function, adder
+from catenary.expr.operators import MAX_ITEMS, EvaluationError, add, equal, is_number, kind_of, less
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from catenary.expr.budget import Budget
+    from catenary.jsontext import Json
+
+    Predicate: TypeAlias = Callable[[Json, int, Json], Json]
+
+TABLE: Final[dict[str, Function]] = {}
+function = adder(TABLE)
+
+
+def _list(name: str, value: Json) -> list[Json]:
+    if isinstance(value, list | tuple):
+        return cast("list[Json]", value)
+    raise EvaluationError(f"{name}() takes a list, not {kind_of(value)}")
+
+
+def _whole(name: str, value: Json) -> int:
+    if is_number(value) and abs(value) < 2**53:
+        return int(value)
+    raise EvaluationError(f"{name}() takes a number, not {kind_of(value)}")
+
+
+def _steps(budget: Budget, name: str, items: Json, *, backwards: bool = False) -> Iterator[tuple[int, Json]]:
+    elements = _list(name, items)
+    for index in range(len(elements) - 1, -1, -1) if backwards else range(len(elements)):
+        budget.spend(1)
+        yield index, elements[index]
+
+
+def _tested(
+    budget: Budget, name: str, items: Json, predicate: Predicate, *, backwards: bool = False
+) -> Iterator[tuple[int, Json, bool]]:
+    for index, item in _steps(budget, name, items, backwards=backwards):
+        passed = predicate(item, index, None)
+        if passed is not True and passed is not False:
+            raise EvaluationError(f"the predicate of {name}() must give a bool, not {kind_of(passed)}")
+        yield index, item, passed
+
+
+@function("all", 2, counted=True)
+def every(budget: Budget, items: Json, predicate: Predicate) -> bool:
+    """Tell whether all elements pass."""
+    return all(passed for _, _, passed in _tested(budget, "all", items, predicate))
+
+
+@function("any", 2, counted=True)
+def some(budget: Budget, items: Json, predicate: Predicate) -> bool:
+    """Tell whether an element passes."""
+    return any(passed for _, _, passed in _tested(budget, "any", items, predicate))
+
+
+@function("none", 2, counted=True)
+def none(budget: Budget, items: Json, predicate: Predicate) -> bool:
+    """Tell whether no element passes."""
+    return not any(passed for _, _, passed in _tested(budget, "none", items, predicate))
+
+
+@function("one", 2, counted=True)
+def one(budget: Budget, items: Json, predicate: Predicate) -> bool:
+    """Tell whether just one element passes."""
+    return sum(passed for _, _, passed in _tested(budget, "one", items, predicate)) == 1
+
+
+@function("filter", 2, counted=True)
+def keep(budget: Budget, items: Json, predicate: Predicate) -> list[Json]:
+    """Give the elements that pass."""
+    return [item for _, item, passed in _tested(budget, "filter", items, predicate) if passed]
+
+
+@function("map", 2, counted=True)
+def convert(budget: Budget, items: Json, predicate: Predicate) -> list[Json]:
+    """Give what the expression makes of each element."""
+    return [predicate(item, index, None) for index, item in _steps(budget, "map", items)]
+
+
+@function("find", 2, counted=True, picks=True)
+def find(budget: Budget, items: Json, predicate: Predicate) -> Json:
+    """Give the first element that passes; nil when there is none."""
+    return next((item for _, item, passed in _tested(budget, "find", items, predicate) if passed), None)
+
+
+@function("findIndex", 2, counted=True)
+def find_index(budget: Budget, items: Json, predicate: Predicate) -> int | None:
+    """Give the index of the first element that passes; nil when there is none."""
+    return next((index for index, _, passed in _tested(budget, "findIndex", items, predicate) if passed), None)
+
+
+@function("findLast", 2, counted=True, picks=True)
+def find_last(budget: Budget, items: Json, predicate: Predicate) -> Json:
+    """Give the last element that passes; nil when there is none."""
+    tested = _tested(budget, "findLast", items, predicate, backwards=True)
+    return next((item for _, item, passed in tested if passed), None)
+
+
+@function("findLastIndex", 2, counted=True)
+def find_last_index(budget: Budget, items: Json, predicate: Predicate) -> int | None:
+    """Give the index of the last element that passes; nil when there is none."""
+    tested = _tested(budget, "findLastIndex", items, predicate, backwards=True)
+    return next((index for index, _, passed in tested if passed), None)
+
+
+def _itself(item: Json, index: int, acc: Json) -> Json:  # noqa: ARG001 - the form of a predicate
+    return item
+
+
+@function("count", 1, 2, counted=True)
+def count(budget: Budget, items: Json, predicate: Predicate = _itself) -> int:
+    """Count the elements that pass; without a predicate, those that are true."""
+    return sum(passed for _, _, passed in _tested(budget, "count", items, predicate))
+
+
+@function("sum", 1, 2, counted=True)
+def total(budget: Budget, items: Json, predicate: Predicate = _itself) -> Json:
+    """Add up the elements, or what the expression makes of them."""
+    result: Json = 0
+    for index, item in _steps(budget, "sum", items):
+        value = predicate(item, index, None)
+        if not is_number(value):
+            raise EvaluationError(f"sum() takes numbers, not {kind_of(value)}")
+        result = add(result, value)
+    return result
+
+
+@function("reduce", 2, 3, counted=True)
+def reduce(budget: Budget, items: Json, step: Predicate, *initial: Json) -> Json:
+    """Fold a list into one value: the expression sees it as `#acc`; it begins with the first element, or as given."""
+    elements = _list("reduce", items)
+    if not elements and not initial:
+        raise EvaluationError("reduce() of an empty list needs an initial value")
+    result, start = (initial[0], 0) if initial else (elements[0], 1)
+    for index in range(start, len(elements)):
+        budget.spend(1)
+        result = budget.charge_shallow(step(elements[index], index, result))
+    return result
+
+
+@function("groupBy", 2, counted=True)
+def group_by(budget: Budget, items: Json, predicate: Predicate) -> dict[Json, list[Json]]:
+    """Give a map from what the expression makes of the elements to the lists of those elements."""
+    groups: dict[Json, list[Json]] = {}
+    for index, item in _steps(budget, "groupBy", items):
+        group = predicate(item, index, None)
+        if isinstance(group, list | dict):
+            raise EvaluationError(f"groupBy() cannot group by {kind_of(cast('Json', group))}")
+        groups.setdefault(group, []).append(item)
+    return groups
+
+
+def _compare(left: Json, right: Json) -> int:
+    return -1 if less(left, right) else 1 if less(right, left) else 0
+
+
+def _is_descending(name: str, order: Json) -> bool:
+    if order in ("asc", "desc"):
+        return order == "desc"
+    raise EvaluationError(f"{name}(): the order is 'asc' or 'desc'")
+
+
+@function("sortBy", 2, 3, counted=True)
+def sort_by(budget: Budget, items: Json, predicate: Predicate, order: Json = "asc") -> list[Json]:
+    """Sort the elements by what the expression makes of them."""
+    keyed = [(predicate(item, index, None), item) for index, item in _steps(budget, "sortBy", items)]
+    by_key = cmp_to_key(_compare)
+    keyed.sort(key=lambda pair: by_key(pair[0]), reverse=_is_descending("sortBy", order))
+    return [item for _, item in keyed]
+
+
+@function("sort", 1, 2)
+def sort(items: Json, order: Json = "asc") -> list[Json]:
+    """Sort numbers, or strings."""
+    return sorted(_list("sort", items), key=cmp_to_key(_compare), reverse=_is_descending("sort", order))
+
+
+@function("first", 1, picks=True)
+def first(items: Json) -> Json:
+    """Give the first element; nil of an empty list."""
+    elements = _list("first", items)
+    return elements[0] if elements else None
+
+
+@function("last", 1, picks=True)
+def last(items: Json) -> Json:
+    """Give the last element; nil of an empty list."""
+    elements = _list("last", items)
+    return elements[-1] if elements else None
+
+
+@function("take", 2)
+def take(items: Json, number: Json) -> list[Json]:
+    """Give the first so many elements."""
+    count_of = _whole("take", number)
+    if count_of < 0:
+        raise EvaluationError("take() takes no negative number")
+    return list(_list("take", items)[:count_of])
+
+
+@function("reverse", 1)
+def reverse(items: Json) -> list[Json]:
+    """Give a list in the other direction."""
+    return list(reversed(_list("reverse", items)))
+
+
+@function("uniq", 1)
+def unique(items: Json) -> list[Json]:
+    """Give each different element once."""
+    seen: set[tuple[bool, Json]] = set()
+    odd: list[Json] = []
+    result: list[Json] = []
+    for item in _list("uniq", items):
+        if isinstance(item, list | dict):
+            value = cast("Json", item)
+            if len(odd) > 1_000:
+                raise EvaluationError("uniq() takes at most 1000 different lists and maps")
+            if not any(equal(value, other) for other in odd):
+                odd.append(value)
+                result.append(value)
+        elif (key := (isinstance(item, bool), item)) not in seen:
+            seen.add(key)
+            result.append(item)
+    return result
+
+
+def _bounded(items: list[Json]) -> list[Json]:
+    if len(items) > MAX_ITEMS:
+        raise EvaluationError(f"memory budget exceeded: a list has at most {MAX_ITEMS} elements")
+    return items
+
+
+@function("flatten", 1)
+def flatten(items: Json) -> list[Json]:
+    """Put the elements of all inner lists, at any depth, into one."""
+    result: list[Json] = []
+    stack = [*reversed(_list("flatten", items))]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, list | tuple):
+            stack.extend(reversed(cast("list[Json]", item)))
+        else:
+            result.append(item)
+        _bounded(stack)
+        _bounded(result)
+    return result
+
+
+@function("concat", 1, None)
+def concat(*lists: Json) -> list[Json]:
+    """Put lists one behind the other."""
+    result: list[Json] = []
+    for items in lists:
+        result.extend(_list("concat", items))
+        _bounded(result)
+    return result

@@ -1,0 +1,93 @@
+"""Functions on numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, cast
+
+from catenary.expr.function import Function, adder
+from catenary.expr.operators import EvaluationError, is_number, kind_of
+
+if TYPE_CHECKING:
+    from catenary.jsontext import Json
+
+TABLE: Final[dict[str, Function]] = {}
+function = adder(TABLE)
+
+
+def _number(name: str, value: Json) -> Json:
+    if is_number(value):
+        return value
+    raise EvaluationError(f"{name}() takes a number, not {kind_of(value)}")
+
+
+@function("abs", 1)
+def absolute(value: Json) -> Json:
+    """Give a number without its sign."""
+    return abs(_number("abs", value))
+
+
+@function("ceil", 1)
+def ceil(value: Json) -> float:
+    """Round up."""
+    number = float(_number("ceil", value))
+    return float(math.ceil(number)) if math.isfinite(number) else number
+
+
+@function("floor", 1)
+def floor(value: Json) -> float:
+    """Round down."""
+    number = float(_number("floor", value))
+    return float(math.floor(number)) if math.isfinite(number) else number
+
+
+@function("round", 1)
+def round_half_away(value: Json) -> float:
+    """Round to the nearest whole number; a half goes away from zero."""
+    number = float(_number("round", value))
+    if not math.isfinite(number) or number.is_integer():
+        return number
+    whole = math.floor(abs(number))
+    return math.copysign(whole + (abs(number) - whole >= 0.5), number)
+
+
+def flat_numbers(name: str, arguments: tuple[Json, ...]) -> list[Json]:
+    """Give all numbers among numbers and lists of them at any depth."""
+    numbers: list[Json] = []
+    stack = [*reversed(arguments)]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, list | tuple):
+            stack.extend(reversed(cast("list[Json]", value)))
+        else:
+            numbers.append(_number(name, value))
+    return numbers
+
+
+@function("max", 1, None)
+def largest(*values: Json) -> Json:
+    """Give the largest of numbers and lists of numbers; nil when there is none."""
+    return max(flat_numbers("max", values), default=None)
+
+
+@function("min", 1, None)
+def smallest(*values: Json) -> Json:
+    """Give the smallest of numbers and lists of numbers; nil when there is none."""
+    return min(flat_numbers("min", values), default=None)
+
+
+@function("mean", 1, None)
+def mean(*values: Json) -> float:
+    """Give the average of numbers and lists of numbers; 0 when there is none."""
+    numbers = flat_numbers("mean", values)
+    return float(sum(numbers) / len(numbers)) if numbers else 0.0
+
+
+@function("median", 1, None)
+def median(*values: Json) -> float:
+    """Give the middle of numbers and lists of numbers; 0 when there is none."""
+    numbers = sorted(flat_numbers("median", values))
+    if not numbers:
+        return 0.0
+    middle = len(numbers) // 2
+    return float(numbers[middle] if len(numbers) % 2 else (numbers[middle - 1] + numbers[middle]) / 2)

@@ -1,0 +1,325 @@
+"""What operators stand between: literals, names, calls, predicates, and what may follow them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, cast
+
+from catenary.expr.problems import syntax_problem
+from catenary.expr.syntax import (
+    AllNames,
+    Call,
+    Chain,
+    Constant,
+    Field,
+    Index,
+    Item,
+    ItemKind,
+    ListOf,
+    MapOf,
+    Method,
+    Name,
+    Node,
+    Predicate,
+    Slice,
+    Span,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from catenary.errors import ExpressionError
+    from catenary.expr.lexer import Token, TokenKind
+
+MAX_NESTING: Final = 80
+"""How deep parentheses, brackets, conditions and the like may be nested."""
+
+MAX_CHAIN: Final = 150
+"""How many operators or accesses may follow each other in one row (`and` and `or` do not count)."""
+
+PREDICATE_FUNCTIONS: Final = frozenset({
+    "all", "any", "none", "one", "filter", "map", "find", "findIndex", "findLast", "findLastIndex", "count", "sum",
+    "groupBy", "sortBy", "reduce",
+})  # fmt: skip
+"""Functions whose second argument is evaluated for each element."""
+
+_CONSTANTS: Final = {"true": True, "false": False, "nil": None, "True": True, "False": False, "None": None}
+_WORDS: Final = frozenset({
+    "and", "or", "in", "matches", "contains", "startsWith", "endsWith", "else", "let", "if",
+})  # fmt: skip
+
+
+class Operands:
+    """The part of the parser below the operators."""
+
+    def __init__(self, source: str, tokens: list[Token], kind: type[ExpressionError]) -> None:
+        self.source = source
+        self.tokens = tokens
+        self.kind = kind
+        self.at = 0
+        self.scope: list[str] = []
+        self.predicates: list[str] = []  # the functions whose predicates are open
+        self._depth = 0
+
+    @abstractmethod
+    def expression(self) -> Node:
+        """Parse one expression."""
+
+    @abstractmethod
+    def sequence(self) -> Node:
+        """Parse expressions separated by semicolons."""
+
+    # -- tokens
+
+    @property
+    def token(self) -> Token:
+        """The token that comes next."""
+        return self.tokens[self.at]
+
+    @property
+    def following(self) -> Token:
+        """The token after the next one."""
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+
+    @property
+    def previous_end(self) -> int:
+        """Where the last token read ends."""
+        return self.tokens[max(self.at - 1, 0)].span.end
+
+    def advance(self) -> Token:
+        """Read one token."""
+        token = self.tokens[self.at]
+        if token.kind != "end":
+            self.at += 1
+        return token
+
+    def is_operator(self, text: str, kind: TokenKind = "operator") -> bool:
+        """Tell whether this token comes next."""
+        return self.token.kind == kind and self.token.text == text
+
+    def take(self, kind: TokenKind, text: str) -> bool:
+        """Read this token if it comes next."""
+        found = self.is_operator(text, kind)
+        if found:
+            self.at += 1
+        return found
+
+    def expect(self, kind: TokenKind, text: str, hint: str) -> None:
+        """Read this token. Raises: ExpressionError: when another one comes."""
+        if not self.take(kind, text):
+            raise self.problem(f"expected '{text}', found {self.shown(self.token)}", self.token, hint)
+
+    def ends_sequence(self) -> bool:
+        """Tell whether nothing of this sequence follows."""
+        return self.token.kind == "end" or (self.token.kind == "operator" and self.token.text in {"}", ")"})
+
+    def shown(self, token: Token) -> str:
+        """Name a token in an error."""
+        if token.kind == "end":
+            return "the end"
+        return repr(self.source[token.span.start : token.span.end])
+
+    def problem(self, text: str, token: Token, hint: str = "") -> ExpressionError:
+        """Make the error for the place of a token."""
+        return syntax_problem(self.kind, text, source=self.source, position=token.span.start, hint=hint)
+
+    def stray_hint(self) -> str:
+        """Say what to do about a token that nobody wants."""
+        if self.is_operator("="):
+            return "Compare with `==`."
+        if self.token.kind in {"name", "text", "number"}:
+            return "An operator is missing before it."
+        return ""
+
+    @contextmanager
+    def deeper(self) -> Iterator[None]:
+        """Count one level of nesting. Raises: ExpressionError: when there are too many."""
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise self.problem("the expression is nested too deeply", self.token, "Split it with `let`.")
+        yield
+        self._depth -= 1
+
+    # -- operands
+
+    def operand(self) -> Node:
+        """Parse a literal, a name, a call, or something in parentheses."""
+        token = self.token
+        if token.kind == "number" or token.kind == "bytes":
+            self.advance()
+            return Constant(token.span, token.value)
+        if token.kind == "text":
+            self.advance()
+            return Constant(token.span, token.text)
+        if token.kind == "item":
+            self.advance()
+            return self._item(token, cast("ItemKind", token.text))
+        if token.kind == "name":
+            return self._named(token)
+        if token.kind == "operator":
+            return self._bracketed(token)
+        raise self.problem(f"expected a value, found {self.shown(token)}", token)
+
+    def _item(self, token: Token, kind: ItemKind) -> Node:
+        if not self.predicates:
+            raise self.problem(f"{token.text!r} outside of a predicate", token, "Use it as in `filter(list, # > 1)`.")
+        if kind == "#acc" and self.predicates[-1] != "reduce":
+            raise self.problem("'#acc' outside of `reduce`", token, "Use it as in `reduce(list, #acc + #)`.")
+        return Item(token.span, kind)
+
+    def _named(self, token: Token) -> Node:
+        if token.text in _WORDS:
+            raise self.problem(f"expected a value, found {self.shown(token)}", token)
+        self.advance()
+        if token.text in _CONSTANTS:
+            return Constant(token.span, _CONSTANTS[token.text])
+        if token.text == "$env":
+            return AllNames(token.span)
+        if self.is_operator("("):
+            arguments = self._arguments(token.text, ())
+            return Call(Span(token.span.start, self.previous_end), token.text, arguments)
+        return Name(token.span, token.text)
+
+    def _bracketed(self, token: Token) -> Node:
+        if self.take("operator", "("):
+            with self.deeper():
+                node = self.sequence()
+            self.expect("operator", ")", "The parenthesis opened before is not closed.")
+            return node
+        if self.take("operator", "["):
+            items = self._items("]")
+            return ListOf(Span(token.span.start, self.previous_end), tuple(items))
+        if self.take("operator", "{"):
+            return self._map(token.span.start)
+        if token.text == "." and self.predicates and self.following.kind == "name":
+            return Item(Span(token.span.start, token.span.start), "#")  # `.name` is `#.name`
+        raise self.problem(f"expected a value, found {self.shown(token)}", token, self.stray_hint())
+
+    def _items(self, close: str) -> list[Node]:
+        items: list[Node] = []
+        with self.deeper():
+            while not self.is_operator(close):
+                items.append(self.expression())
+                if not self.take("operator", ","):
+                    break
+        self.expect("operator", close, "A comma, or the closing bracket, is missing.")
+        return items
+
+    def _map(self, start: int) -> Node:
+        entries: list[tuple[Node, Node]] = []
+        with self.deeper():
+            while not self.is_operator("}"):
+                key = self._key()
+                self.expect("operator", ":", "A map is written `{key: value}`.")
+                entries.append((key, self.expression()))
+                if not self.take("operator", ","):
+                    break
+        self.expect("operator", "}", "A comma, or the closing brace, is missing.")
+        return MapOf(Span(start, self.previous_end), tuple(entries))
+
+    def _key(self) -> Node:
+        token = self.advance()
+        if token.kind in {"name", "text", "number"}:
+            return Constant(token.span, token.text)
+        if token.kind == "operator" and token.text == "(":
+            key = self.expression()
+            self.expect("operator", ")", "The parenthesis opened before is not closed.")
+            return key
+        raise self.problem(f"expected a key, found {self.shown(token)}", token, "A map is written `{key: value}`.")
+
+    # -- calls
+
+    def piped(self, left: Node) -> Node:
+        """Parse the right side of `|`, a call that gets `left` as its first argument."""
+        token = self.token
+        if token.kind != "name" or self.following.kind != "operator" or self.following.text != "(":
+            raise self.problem(
+                "the right side of '|' must be a call", token, "Write it as in `list | map(# + 1)`; `||` is or."
+            )
+        self.advance()
+        arguments = self._arguments(token.text, (left,))
+        return self.postfix(Call(Span(left.span.start, self.previous_end), token.text, arguments))
+
+    def _arguments(self, name: str, first: tuple[Node, ...]) -> tuple[Node, ...]:
+        self.expect("operator", "(", "")
+        arguments = list(first)
+        with self.deeper():
+            while not self.is_operator(")"):
+                if len(arguments) == 1 and name in PREDICATE_FUNCTIONS:
+                    arguments.append(self._predicate(name))
+                else:
+                    arguments.append(self.expression())
+                if not self.take("operator", ","):
+                    break
+        self.expect("operator", ")", f"A comma, or the closing parenthesis of `{name}(`, is missing.")
+        return tuple(arguments)
+
+    def _predicate(self, name: str) -> Node:
+        start = self.token.span.start
+        self.predicates.append(name)
+        if self.is_operator("{") and not self._is_map_ahead():
+            self.advance()
+            body = self.sequence()
+            self.expect("operator", "}", "The brace opened before is not closed.")
+        else:
+            body = self.expression()
+        self.predicates.pop()
+        return Predicate(Span(start, self.previous_end), body)
+
+    def _is_map_ahead(self) -> bool:
+        """Tell whether the brace here opens a map, which no block can begin like."""
+        after = self.tokens[min(self.at + 2, len(self.tokens) - 1)]
+        if self.following.kind == "operator" and self.following.text == "}":
+            return True
+        return self.following.kind in {"name", "text"} and after.kind == "operator" and after.text == ":"
+
+    # -- what follows an operand
+
+    def postfix(self, node: Node) -> Node:
+        """Parse the accesses that follow an operand."""
+        optional, links = False, 0
+        while self.token.kind == "operator":
+            text = self.token.text
+            if text == "[" or (text == "?." and self._is_bracket_after()):
+                optional |= text == "?."
+                node = self._access(node, optional=text == "?.")
+            elif text in {".", "?."}:
+                optional |= text == "?."
+                node = self._field(node, optional=text == "?.")
+            else:
+                break
+            links += 1
+            if links > MAX_CHAIN:
+                raise self.problem("too many accesses in one row", self.token, "Split the expression with `let`.")
+        return Chain(node.span, node) if optional else node
+
+    def _is_bracket_after(self) -> bool:
+        return self.following.kind == "operator" and self.following.text == "["
+
+    def _field(self, target: Node, *, optional: bool) -> Node:
+        dot = self.advance()
+        name = self.advance()
+        if name.kind != "name" or name.text == "$env":
+            raise self.problem(f"expected a name after '{dot.text}', found {self.shown(name)}", name)
+        if name.text.startswith("__"):
+            raise self.problem(f"{name.text!r} is not readable", name, "Names that begin with `__` are reserved.")
+        span = Span(target.span.start, name.span.end)
+        if not self.is_operator("("):
+            return Field(span, target, name.text, optional=optional)
+        arguments = self._arguments(name.text if name.text not in PREDICATE_FUNCTIONS else "", ())
+        return Method(Span(target.span.start, self.previous_end), target, name.text, arguments)
+
+    def _access(self, target: Node, *, optional: bool) -> Node:
+        if optional:
+            self.advance()
+        self.advance()
+        with self.deeper():
+            low = None if self.is_operator(":") else self.expression()
+            if self.take("operator", ":"):
+                high = None if self.is_operator("]") else self.expression()
+                self.expect("operator", "]", "The bracket opened before is not closed.")
+                return Slice(Span(target.span.start, self.previous_end), target, low, high)
+        self.expect("operator", "]", "The bracket opened before is not closed.")
+        assert low is not None
+        return Index(Span(target.span.start, self.previous_end), target, low, optional=optional)

@@ -1,0 +1,46 @@
+"""Where in a text something is wrong, told so that a person finds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from catenary.errors import ExpressionError
+
+_WIDTH = 76
+
+
+def place(source: str, position: int) -> tuple[int, int]:
+    """Give line and column, both from 1, of an offset in characters."""
+    before = source[: max(position, 0)]
+    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+
+
+def excerpt(source: str, position: int) -> str:
+    """Give the line around `position` with a caret below the place; long lines are cut on both sides."""
+    line, column = place(source, position)
+    lines = source.split("\n")
+    text = lines[line - 1] if line <= len(lines) else ""
+    text = text.replace("\t", " ").rstrip("\r")
+    start = max(0, min(column - 1 - _WIDTH // 2, len(text) - _WIDTH))
+    cut = text[start : start + _WIDTH]
+    return f"    {cut}\n    {' ' * (column - 1 - start)}^"
+
+
+def syntax_problem(
+    kind: type[ExpressionError], text: str, *, source: str, position: int, hint: str = ""
+) -> ExpressionError:
+    """Make the error of a text that cannot be compiled, with an excerpt of the place."""
+    line, column = place(source, position)
+    return kind(
+        f"{text} (line {line}, column {column})\n{excerpt(source, position)}",
+        source=source,
+        position=position,
+        hint=hint,
+    )
+
+
+def shorten(text: str, limit: int = 120) -> str:
+    """Give `text` on one line and at most `limit` characters long."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."

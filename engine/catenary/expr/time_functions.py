@@ -1,0 +1,72 @@
+"""Functions on times and durations."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo
+
+from catenary.expr.function import Function, adder
+from catenary.expr.layouts import LAYOUTS, parse_layout
+from catenary.expr.operators import EvaluationError, kind_of
+
+if TYPE_CHECKING:
+    from catenary.jsontext import Json
+
+TABLE: Final[dict[str, Function]] = {}
+function = adder(TABLE)
+
+_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+
+
+@function("now", 0)
+def now() -> datetime:
+    """Give the present time; as text it is RFC 3339."""
+    return datetime.now(UTC).astimezone()
+
+
+@function("duration", 1)
+def duration(text: Json) -> timedelta:
+    """Read a duration such as `1h30m` or `250ms`."""
+    if not isinstance(text, str):
+        raise EvaluationError(f"duration() takes a string, not {kind_of(text)}")
+    body = text.lstrip("+-") if text[:1] in {"+", "-"} else text
+    parts = _PART.findall(body)
+    if body == "0":
+        return timedelta()
+    if not parts or "".join(number + unit for number, unit in parts) != body or len(body) > 100:
+        raise EvaluationError(f"duration(): {text[:40]!r} is no duration; write it as in '1h30m', '250ms'")
+    total = sum((timedelta(seconds=float(number) * _SECONDS[unit]) for number, unit in parts), timedelta())
+    return -total if text.startswith("-") else total
+
+
+@function("timezone", 1)
+def zone(name: Json) -> tzinfo:
+    """Give a time zone by its name, such as `Europe/Berlin`."""
+    if not isinstance(name, str):
+        raise EvaluationError(f"timezone() takes a string, not {kind_of(name)}")
+    if name in {"UTC", "Z", ""}:
+        return UTC
+    if name == "Local":
+        return datetime.now(UTC).astimezone().tzinfo or timezone(timedelta())
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise EvaluationError(f"there is no time zone {name[:40]!r}") from None
+
+
+@function("date", 1, 3)
+def date(text: Json, layout: Json = None, zone_name: Json = None) -> datetime:
+    """Read a time, by a layout such as `2006-01-02 15:04:05`, or in one of the usual forms."""
+    if isinstance(text, datetime):
+        return text
+    if not isinstance(text, str) or not isinstance(layout, str | None):
+        raise EvaluationError(f"date() takes strings, not {kind_of(text)}")
+    where = UTC if zone_name is None else zone_name if isinstance(zone_name, tzinfo) else zone(zone_name)
+    for form in LAYOUTS if layout is None else (layout,):
+        found = parse_layout(text, form)
+        if found is not None:
+            return found if found.tzinfo is not None else found.replace(tzinfo=where)
+    raise EvaluationError(f"date(): {text[:40]!r} is no time" + (f" of the form {layout!r}" if layout else ""))
