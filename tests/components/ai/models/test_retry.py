@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+
 from catenary_components.ai.models.openai import retry_after_s
 from catenary_components.ai.models.retry import RetryingModel, RetryPolicy
 from catenary_components.ai.models.types import ChatRequest, ModelError, Piece, Reply

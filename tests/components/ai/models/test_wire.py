@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from catenary_components.ai.models.assemble import ReplyBuilder
 from catenary_components.ai.models.types import (
     CallPiece,
@@ -17,8 +20,6 @@ from catenary_components.ai.models.types import (
     Usage,
 )
 from catenary_components.ai.models.wire import error_text, merged, nested, read_piece, read_reply, request_body
-from hypothesis import given
-from hypothesis import strategies as st
 
 QUESTION = ChatMessage("user", "how many bolts?")
 

@@ -1,0 +1,175 @@
+"""Python functions as tools."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from catenary_components.ai.tools.functions import function_tool
+from catenary_components.ai.tools.tool import Tool, Toolbox, ToolInputError
+
+if TYPE_CHECKING:
+    from catenary import Context
+
+
+class Box(BaseModel):
+    """A box."""
+
+    size: int
+
+
+def stock(sku: str, place: Literal["here", "there"] = "here", *, limit: int = 10) -> dict[str, Any]:
+    """Tell how much there is of a thing.
+
+    Counts what lies on the shelf.
+
+    Args:
+        sku: Number of the thing,
+            as printed on the box.
+        place (str): Where to look.
+
+    Returns:
+        The level.
+    """
+    return {"sku": sku, "place": place, "limit": limit}
+
+
+async def run(tool: Tool, **arguments: Any) -> Any:
+    tool.work.check(arguments)
+    return await tool.work.run("the context", arguments, "")  # type: ignore[arg-type]
+
+
+def test_the_schema_comes_from_hints_and_docstring() -> None:
+    tool = function_tool(stock)
+    assert tool.name == "stock"
+    assert tool.description == "Tell how much there is of a thing.\n\nCounts what lies on the shelf."
+    assert tool.parameters == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["sku"],
+        "properties": {
+            "sku": {"type": "string", "description": "Number of the thing, as printed on the box."},
+            "place": {"type": "string", "enum": ["here", "there"], "default": "here", "description": "Where to look."},
+            "limit": {"type": "integer", "default": 10},
+        },
+    }
+    assert tool.needs_arguments
+
+
+def test_name_and_description_may_be_given() -> None:
+    tool = function_tool(stock, name="level", description="Say it.")
+    assert (tool.name, tool.description) == ("level", "Say it.")
+
+
+async def test_defaults_of_the_function_hold() -> None:
+    assert await run(function_tool(stock), sku="a") == {"sku": "a", "place": "here", "limit": 10}
+
+
+async def test_arguments_are_read_by_their_types() -> None:
+    def weigh(boxes: list[Box], factor: float) -> float:
+        return sum(box.size for box in boxes) * factor
+
+    assert await run(function_tool(weigh), boxes=[{"size": 2}, {"size": 3}], factor=2) == 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({}, "sku is required"),
+        ({"sku": "a", "color": 1}, "color is not an argument of this tool"),
+        ({"sku": "a", "place": "nowhere"}, "place: Input should be 'here' or 'there'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(ToolInputError) as raised:
+        function_tool(stock).work.check(arguments)
+    assert str(raised.value) == text
+
+
+async def test_the_context_is_given_and_hidden() -> None:
+    def where(ctx: Context, again: bool = False) -> str:
+        return f"{ctx} {again}"
+
+    tool = function_tool(where)
+    assert list(tool.parameters["properties"]) == ["again"]
+    assert await run(tool) == "the context False"
+
+
+async def test_a_plain_function_runs_in_a_thread() -> None:
+    def thread() -> str:
+        return threading.current_thread().name
+
+    assert await run(function_tool(thread)) != threading.current_thread().name
+
+
+async def test_an_async_function_is_awaited() -> None:
+    async def wait(seconds: Annotated[float, Field(ge=0)]) -> str:
+        await asyncio.sleep(seconds)
+        return "done"
+
+    assert await run(function_tool(wait), seconds=0) == "done"
+
+
+async def test_an_object_that_can_be_called_is_a_tool() -> None:
+    class Greet:
+        """Greet somebody."""
+
+        async def __call__(self, name: str) -> str:
+            return f"Hello {name}"
+
+    tool = function_tool(Greet())
+    assert (tool.name, tool.description) == ("Greet", "Greet somebody.")
+    assert await run(tool, name="Ada") == "Hello Ada"
+
+
+async def test_what_is_returned_becomes_a_json_value() -> None:
+    @dataclass
+    class Level:
+        count: int
+
+    class Odd:
+        def __str__(self) -> str:
+            return "odd"
+
+    def level() -> list[Any]:
+        return [Level(3), Box(size=1), {1}, Odd()]
+
+    assert await run(function_tool(level)) == [{"count": 3}, {"size": 1}, [1], "odd"]
+
+
+async def test_a_parameter_may_have_any_name() -> None:
+    def tool(schema: str, copy: str, model_fields: str, self_: str) -> str:
+        return schema + copy + model_fields + self_
+
+    assert await run(function_tool(tool), schema="a", copy="b", model_fields="c", self_="d") == "abcd"
+
+
+async def test_a_parameter_without_a_hint_takes_anything() -> None:
+    def tool(value):  # type: ignore[no-untyped-def]
+        return value
+
+    assert await run(function_tool(tool), value=[1]) == [1]
+
+
+@pytest.mark.parametrize("function", [lambda *values: values, lambda **values: values, lambda value, /: value])
+def test_parameters_that_have_no_name_are_refused(function: Any) -> None:
+    with pytest.raises(TypeError, match="a tool takes named parameters only"):
+        function_tool(function)
+
+
+def test_two_tools_cannot_have_one_name() -> None:
+    with pytest.raises(ValueError, match="two tools are called 'stock'"):
+        Toolbox([function_tool(stock), function_tool(stock)])
+
+
+def test_a_toolbox_finds_its_tools() -> None:
+    box = Toolbox([function_tool(stock)])
+    assert len(box) == 1
+    assert box.get("stock") is not None
+    assert box.get("other") is None
+    assert [spec.name for spec in box.specs()] == ["stock"]
