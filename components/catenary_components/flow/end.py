@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from catenary.component import Component, Config, Example, register
+from typing import TYPE_CHECKING
+
+from catenary.component import Component, Config, Context, Example, register
+
+if TYPE_CHECKING:
+    from catenary import Message
 
 
 @register("end", category="common", since="0.1", label="End")
@@ -16,3 +21,6 @@ class End(Component[Config]):
     relations = ()
     ends = True
     examples = (Example("a branch ends here by the way it came", inputs=[{"a": 1}], leaves_by=[""], data=['{"a":1}']),)
+
+    def run(self, ctx: Context, msg: Message) -> None:
+        """Is there for form's sake: the branch ends before it would be called."""

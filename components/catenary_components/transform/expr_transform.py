@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
+from pydantic import field_validator
+
 from catenary import FAILURE, SUCCESS, Expression
 from catenary.component import Component, Config, Context, Emission, Example, option, register
 from catenary.expr import json_text, text_of
@@ -28,6 +30,11 @@ class ExprTransformConfig(Config):
     mapping: dict[str, Expression] = option(
         {}, help="An object as payload: an expression for each key.", examples=[{"celsius": "(msg.f - 32) / 1.8"}]
     )
+
+    @field_validator("expr", mode="before")
+    @classmethod
+    def _blank_is_absent(cls, value: Json) -> Json:
+        return None if isinstance(value, str) and not value.strip() else value
 
 
 @register("exprTransform", category="transform", since="0.1", label="Expression transform")

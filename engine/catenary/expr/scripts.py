@@ -10,9 +10,10 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from catenary.errors import ScriptError
 from catenary.expr.script_engine import PARAMETERS, CompiledScript, ScriptLimits, default_engine
+from catenary.expr.validation import environment_of, text_schema
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
     from catenary.expr import Environment
     from catenary.jsontext import Json
@@ -96,6 +97,10 @@ class Script:
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return _schema("Filter")
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Json:
+        return text_schema("javascript")
+
 
 @dataclass(frozen=True, slots=True)
 class ScriptFunction:
@@ -106,6 +111,9 @@ class ScriptFunction:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return _schema(self.name)
 
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Json:
+        return text_schema("javascript")
+
 
 def _schema(function: str) -> core_schema.CoreSchema:
     def validate(value: object, info: core_schema.ValidationInfo) -> Script:
@@ -113,18 +121,14 @@ def _schema(function: str) -> core_schema.CoreSchema:
             return value
         if not isinstance(value, str):
             raise PydanticCustomError("script", "a script is a text")
-        context = cast("Mapping[str, Any]", info.context or {})
         try:
-            return Script.compile(value, context.get("environment"), function=function)
+            return Script.compile(value, environment_of(info), function=function)
         except ScriptError as error:
-            raise PydanticCustomError("script", "{text}", {"text": str(error), "error": error}) from error
+            raise PydanticCustomError("script", "{reason}", {"reason": str(error), "error": error}) from error
 
     return core_schema.with_info_plain_validator_function(
         validate,
-        json_schema_input_schema=core_schema.str_schema(),
-        serialization=core_schema.plain_serializer_function_ser_schema(
-            _source_of, return_schema=core_schema.str_schema()
-        ),
+        serialization=core_schema.plain_serializer_function_ser_schema(_source_of),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import pytest
@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from catenary.errors import ScriptError
+from catenary.expr import Environment
 from catenary.expr.scripts import Script, ScriptFunction
 from catenary.message import Message
 
 INTENT = "var data = JSON.parse(msg.data); return data.action !== undefined;"
 
 
-def environment(**changes: Any) -> Any:
-    values = {"vars": {}, "properties": {}, "script_timeout_s": 2.0, "script_memory_bytes": 16 * 2**20}
-    return SimpleNamespace(**{**values, **changes})
+def environment(**changes: Any) -> Environment:
+    return Environment(**{"script_memory_bytes": 16 * 2**20, **changes})
 
 
 def run(source: str, data: Any = "{}", data_type: str = "JSON", **settings: Any) -> Any:
@@ -310,7 +310,7 @@ class Settings(BaseModel):
 def test_a_config_field_is_compiled_with_the_environment() -> None:
     settings = Settings.model_validate(
         {"script": "return vars.a;", "text": "return ToString.name;"},
-        context={"environment": environment(vars={"a": 7})},
+        context={"environment": Environment(vars={"a": 7})},
     )
     assert settings.script.call(Message("{}")) == 7
     assert settings.text.call(Message("{}")) == "ToString"
@@ -329,7 +329,11 @@ def test_a_config_field_tells_what_is_wrong() -> None:
 
 
 def test_a_config_field_is_a_text_in_the_schema() -> None:
-    assert Settings.model_json_schema()["properties"]["script"] == {"title": "Script", "type": "string"}
+    assert Settings.model_json_schema()["properties"]["script"] == {
+        "title": "Script",
+        "type": "string",
+        "format": "javascript",
+    }
 
 
 def test_a_script_shows_its_source() -> None:
