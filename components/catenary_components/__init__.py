@@ -2,6 +2,8 @@
 
 from catenary_components.action import functions as functions
 from catenary_components.action import log as log
+from catenary_components.ai import agent as agent
+from catenary_components.external import rest_api_call as rest_api_call
 from catenary_components.filter import expr_filter as expr_filter
 from catenary_components.filter import js_filter as js_filter
 from catenary_components.flow import end as end

@@ -9,7 +9,6 @@ from pydantic import field_validator
 from catenary import FAILURE, STREAM, SUCCESS, Message, Template, fail
 from catenary.component import Component, Config, Context, Emission, Example, option, register
 from catenary.errors import Refused, ResourceError
-from catenary.expr import Environment
 from catenary.http import HttpOptions, proxy_address, sse_lines
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ class RestApiCall(Component[RestApiCallConfig]):
     def open(self, ctx: Context) -> None:
         """Make the pool of connections; the first message connects."""
         self._client: HttpClient = ctx.http.client(self.config.http_options)
-        environment = Environment(properties=ctx.properties, vars=ctx.vars, functions=ctx.functions)
+        environment = ctx.chain.environment
         self._headers = [(Template.compile(name, environment), value) for name, value in self.config.headers.items()]
         self._method = self.config.request_method.strip().upper() or "GET"
 

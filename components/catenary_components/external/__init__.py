@@ -1,0 +1,1 @@
+"""Components that call the outside world."""
