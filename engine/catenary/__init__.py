@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.component import Arrival, Component, Config, Context, Emission, Example, option, register
-    from catenary.engine import Engine
+    from catenary.engine import ChainDefaults, Engine
     from catenary.errors import (
         CatenaryError,
         ChainError,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "catenary.chain": "Chain",
     "catenary.component": "Arrival Component Config Context Emission Example option register",
-    "catenary.engine": "Engine",
+    "catenary.engine": "ChainDefaults Engine",
     "catenary.errors": (
         "CatenaryError ChainError ChainInvalid ChainSyntaxError ConfigError ConnectFailed DepthLimitReached "
         "EngineError ExpressionError NodeError Problem Refused ResourceError RunCancelled RunError RunTimeout "
@@ -76,6 +76,7 @@ __all__ = [  # noqa: RUF022 - in the order of the imports above
     "Example",
     "option",
     "register",
+    "ChainDefaults",
     "Engine",
     "CatenaryError",
     "ChainError",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -138,10 +138,10 @@ class Component(Generic[ConfigT]):
     def __init__(self, config: ConfigT) -> None:
         self.config = config
 
-    def open(self, ctx: Context) -> None | Awaitable[None]:
+    def open(self, ctx: Context) -> Awaitable[None] | None:
         """Get ready: called once before the first message. May be `async def`, which runs at first use."""
 
-    def close(self) -> None | Awaitable[None]:
+    def close(self) -> Awaitable[None] | None:
         """Let go of what `open` got. May be `async def`; is called once, and again without harm."""
 
     if TYPE_CHECKING:
@@ -216,4 +216,4 @@ def info_of(cls: type[Component[Any]]) -> ComponentInfo:
     """Give what a component was registered with. Raises: ValueError: when it was not registered."""
     if cls.info is None:
         raise ValueError(f"{cls.__qualname__} is not registered; decorate it with @register(...)")
-    return cast("ComponentInfo", cls.info)
+    return cls.info

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -30,6 +31,25 @@ if TYPE_CHECKING:
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
 
+@dataclass(frozen=True, slots=True)
+class ChainDefaults:
+    """What holds for the chains of an engine that do not say otherwise in `ruleChain.configuration`.
+
+    Args:
+        allow_cycle: True to allow connections that lead back.
+        max_visits: How often a node on a cycle may be visited in one run.
+        max_depth: How deep sub-runs and emissions may be nested.
+        strict: True to make every warning about a chain an error.
+        lenient_templates: True to render a part of a template that fails as empty text.
+    """
+
+    allow_cycle: bool = False
+    max_visits: int = 10_000
+    max_depth: int = 100
+    strict: bool = False
+    lenient_templates: bool = False
+
+
 class Engine:
     """Loads chains and runs messages through them.
 
@@ -39,11 +59,7 @@ class Engine:
         properties: What chains see as `global`; shared, not copied.
         expression_functions: Functions for expressions and templates, by name.
         roots: Folders below which templates may read files, besides each chain's own folder and `global.data_dir`.
-        allow_cycle: True to allow cycles in chains that say nothing about them.
-        max_visits: Visits of one node on a cycle in one run, where the chain does not say.
-        max_depth: How deep sub-runs and emissions may be nested, where the chain does not say.
-        strict: True to make every warning about a chain an error.
-        lenient_templates: True to render a part of a template that fails as empty text.
+        defaults: What holds for chains that do not say otherwise.
         allowed_hosts: When given, the only hosts that chains may call by HTTP.
         allow_link_local: True to let chains call link-local addresses and metadata services.
         registry: Where node types are looked up; all installed components if absent.
@@ -56,11 +72,7 @@ class Engine:
         *,
         expression_functions: Mapping[str, Callable[..., Any]] | None = None,
         roots: Iterable[str | Path] = (),
-        allow_cycle: bool = False,
-        max_visits: int = 10_000,
-        max_depth: int = 100,
-        strict: bool = False,
-        lenient_templates: bool = False,
+        defaults: ChainDefaults | None = None,
         allowed_hosts: Sequence[str] = (),
         allow_link_local: bool = False,
         registry: Registry | None = None,
@@ -73,10 +85,7 @@ class Engine:
         self.loops = Loops()
         self._expression_functions = dict(expression_functions or {})
         self._roots = tuple(Path(root) for root in roots)
-        self._allow_cycle = allow_cycle
-        self._limits = Limits(max_visits, max_depth)
-        self._strict = strict
-        self._lenient = lenient_templates
+        self._defaults = defaults or ChainDefaults()
         self._allowed_hosts = tuple(allowed_hosts)
         self._allow_link_local = allow_link_local
         self._registry = registry
@@ -104,9 +113,7 @@ class Engine:
         if self._http is None:
             from catenary.http import HttpClients
 
-            self._http = HttpClients(
-                allowed_hosts=self._allowed_hosts, allow_link_local=self._allow_link_local
-            )
+            self._http = HttpClients(allowed_hosts=self._allowed_hosts, allow_link_local=self._allow_link_local)
         return self._http
 
     def function(self, name: str) -> Callable[[FunctionT], FunctionT]:
@@ -251,9 +258,9 @@ class Engine:
             properties=self.properties,
             functions=self._expression_functions,
             roots=tuple(roots),
-            allow_cycle=self._allow_cycle,
-            strict=self._strict,
-            lenient=self._lenient,
+            allow_cycle=self._defaults.allow_cycle,
+            strict=self._defaults.strict,
+            lenient=self._defaults.lenient_templates,
         )
 
     def _make(self, document: Document, chain_id: str) -> Chain:
@@ -279,8 +286,8 @@ class Engine:
 
         own = chain_settings(definition)
         return Limits(
-            own.max_visits or self._limits.max_visits,
-            own.max_depth or self._limits.max_depth,
+            own.max_visits or self._defaults.max_visits,
+            own.max_depth or self._defaults.max_depth,
             own.on_failure == "stop",
         )
 

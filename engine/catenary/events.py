@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 if TYPE_CHECKING:
     from catenary.jsontext import Json
@@ -194,6 +194,5 @@ def _plain(value: Any) -> Json:
     if isinstance(value, Message):
         return value.to_dict()
     if isinstance(value, tuple):
-        items: tuple[Any, ...] = value
-        return [_plain(item) for item in items]
+        return [_plain(item) for item in cast("tuple[Any, ...]", value)]
     return dict(value) if isinstance(value, Mapping) else value  # type: ignore[arg-type]

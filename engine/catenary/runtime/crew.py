@@ -62,7 +62,7 @@ class Crew:
         except asyncio.CancelledError:
             # Without a cancelled run a CancelledError never gets here: the loop turns it into a Failure.
             raise
-        except BaseException as error:  # noqa: BLE001 - carried to the task that drives the run, which raises it
+        except BaseException as error:
             self.run.abort(error)
         finally:
             tasks = self.tasks

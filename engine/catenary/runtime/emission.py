@@ -66,4 +66,4 @@ def _pairs(emission: Any, message: Message) -> list[tuple[Relation | str, Messag
 
 def is_pair(item: Any) -> bool:
     """Tell whether something is `(relation, message)`."""
-    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], Message)  # type: ignore[arg-type]
+    return item.__class__ is tuple and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], Message)

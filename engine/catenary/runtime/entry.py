@@ -118,9 +118,7 @@ def _publish_outcome(chain: Chain, run: Run, outcome: Outcome) -> None:
             run.watch.publish(RunFailed, chain.id, code=error.code if error else "run.error", error=str(error))
 
 
-def new_run(
-    chain: Chain, listeners: tuple[Listener, ...], scope: Iterable[Any] | Mapping[type, Any] | None
-) -> Run:
+def new_run(chain: Chain, listeners: tuple[Listener, ...], scope: Iterable[Any] | Mapping[type, Any] | None) -> Run:
     """Make a run of a chain: on its observed compilation when somebody listens."""
     if listeners:
         run = Run(chain.observed)

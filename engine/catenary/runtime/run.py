@@ -1,4 +1,4 @@
-"""One run: the loop that visits nodes. `def` nodes inline, `async def` nodes awaited, tasks only for siblings that wait.
+"""One run: the loop that visits nodes, `def` inline, `async def` awaited; tasks only for siblings that wait.
 
 `Run.work` is one long function on purpose: one more call for each hop would cost as much as the hop itself.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from catenary.errors import CatenaryError, DepthLimitReached, RunCancelled
 from catenary.message import Message
-from catenary.relation import FAILURE, Failed, Relation
+from catenary.relation import FAILURE, Relation
 from catenary.runtime.compiled import AsyncStep, Step
 from catenary.runtime.context import Context
 from catenary.runtime.crew import Crew
@@ -142,7 +142,7 @@ class Run:
                 raise self.fault from None
             raise
 
-    async def work(self, crew: Crew, token: Token, *, in_task: bool = False) -> None:  # noqa: C901, PLR0912, PLR0915
+    async def work(self, crew: Crew, token: Token, *, in_task: bool = False) -> None:  # noqa: C901, PLR0912
         """Visit a token, what follows it, and whatever else is ready, until nothing is.
 
         With `in_task` the token is an async one that got this task for itself, and is awaited in place.
@@ -157,6 +157,11 @@ class Run:
         task: asyncio.Task[Any] | None = None
         cancelling = 0
         in_place = in_task
+        step: Step
+        message: Any  # at a join, the list of arrivals
+        emission: Any  # what a node returned may be anything
+        leaving: Any
+        kind: Any
         step, message, sender, relation = token
         while True:
             countdown -= 1
@@ -170,7 +175,7 @@ class Run:
                 ctx._relation = relation
                 try:
                     emission = step.run(ctx, message)
-                except (Exception, CancelledError) as error:  # noqa: BLE001 - what a node raises leaves by Failure
+                except (Exception, CancelledError) as error:
                     emission = failure(error, message)
             elif kind is AsyncStep:
                 if not root.has_loop and step.waits:  # type: ignore[attr-defined]  # the class was just compared
@@ -193,7 +198,7 @@ class Run:
                 own._relation = relation
                 try:
                     emission = await step.run(own, message)
-                except (Exception, CancelledError) as error:  # noqa: BLE001 - told apart from a real one below
+                except (Exception, CancelledError) as error:
                     emission = failure(error, message)
                 own._over = True
                 if root.stopping or self.fault or (task is not None and task.cancelling() > cancelling):
@@ -201,7 +206,7 @@ class Run:
                     self.interrupted((step, message, sender, relation))
                     raise CancelledError
             else:
-                core.end_here(step, relation, message)
+                core.end(step, relation, message, is_end_node=True)
                 emission = None
 
             made = len(core.ends) if attended else 0
@@ -209,9 +214,7 @@ class Run:
             if kind is Relation:
                 leaving = emission
             elif kind is tuple:
-                if len(emission) == 2 and emission[1].__class__ is Message and isinstance(emission[0], str):
-                    leaving, message = emission
-                elif is_pair(emission):
+                if is_pair(emission):
                     leaving, message = emission
                 else:
                     leaving, message = malformed(emission, message)

@@ -44,7 +44,10 @@ class Scope:
     def get(self, kind: type[T], default: D) -> T | D: ...
     def get(self, kind: type[T], default: Any = None) -> Any:
         """Give the value of this type, or `default` when the run has none."""
-        return self[kind] if kind in self else default
+        try:
+            return self[kind]
+        except KeyError:
+            return default
 
     def set(self, value: Any, kind: type | None = None) -> None:
         """Lay a value into this run's own scope, under its type or under `kind` (a base class or protocol)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import EngineError
@@ -70,7 +71,9 @@ async def _perform(
 ) -> list[End]:
     run, crew = ctx._run, ctx._crew
     if run is None or crew is None or ctx._over:
-        raise EngineError(f"node {ctx.node_id!r}: only an async def run may run chains and nodes, and only while it runs")
+        raise EngineError(
+            f"node {ctx.node_id!r}: only an async def run may run chains and nodes, and only while it runs"
+        )
     depth = run.deeper(crew.depth)
     sub = Run.inside(run, compiled, ctx._visit)
     sub.each = each
@@ -83,8 +86,6 @@ async def _perform(
                 run.root.arm()
             await chain.open_rest()
         begin(sub, message, start)
-        try:
+        with suppress(Halt):  # the chain stops at its first failure, which is among the ends
             await sub.drive(depth)
-        except Halt:
-            pass  # the chain stops at its first failure, which is among the ends
     return sub.core.ends

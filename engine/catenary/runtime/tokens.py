@@ -105,22 +105,14 @@ class Core:
         if step.reach:
             self._let_go(step.reach)
 
-    def end(self, step: Step, relation: Relation | str, message: Message) -> None:
-        """Write down that a branch ended at `step`."""
+    def end(self, step: Step, relation: Relation | str, message: Message, *, is_end_node: bool = False) -> None:
+        """Write down that a branch ended at `step`; at an `end` node, `relation` is the one that led there."""
         error = None
-        if relation.__class__ is Failed:
-            error = relation.error  # type: ignore[union-attr]  # the class was just compared
+        if isinstance(relation, Failed):
+            error = relation.error
             relation = FAILURE
-        gated = self.compiled.gated and relation != FAILURE
+        gated = self.compiled.gated and not is_end_node and relation != FAILURE
         self.ends.append(_new_end(End, step.node_id, relation, message, error, gated))
-
-    def end_here(self, step: Step, relation: Relation | str, message: Message) -> None:
-        """Write down that a branch reached an `end` node by `relation`."""
-        error = None
-        if relation.__class__ is Failed:
-            error = relation.error  # type: ignore[union-attr]  # the class was just compared
-            relation = FAILURE
-        self.ends.append(_new_end(End, step.node_id, relation, message, error, False))  # noqa: FBT003
 
     def end_with(self, node_id: str, relation: Failed, message: Message) -> None:
         """Write down a failure that belongs to no step."""
@@ -153,7 +145,7 @@ class Core:
             assert holds is not None
             for blocked in join.blocks:
                 holds[blocked] += 1
-        error = relation.error if relation.__class__ is Failed else None  # type: ignore[union-attr]
+        error = relation.error if isinstance(relation, Failed) else None
         waiting.append(Arrival(message, sender.node_id if sender else "", error, relation))
 
     def _fire(self, candidates: Iterable[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from catenary.events import BranchEnded, Event, NodeEmitted, NodeEvent, NodeFinished, NodeStarted, deliver
 from catenary.message import Message
@@ -60,7 +60,7 @@ class Watch:
 
     def leave(self, ctx: Context, message: Message, emission: Any, took: float) -> None:
         """Publish that a visit is over."""
-        pairs = emission if isinstance(emission, list) else [] if emission is None else [emission]
+        pairs = cast("list[Any]", emission) if isinstance(emission, list) else [] if emission is None else [emission]
         relations: list[str] = []
         messages: list[Message] = []
         error = ""

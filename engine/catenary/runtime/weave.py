@@ -1,6 +1,7 @@
-"""What a node's settings weave around its component's `run`: thread, timeout, retry, kept output. Absent ones cost nothing.
+"""What a node's settings weave around its component's `run`: thread, timeout, retry, kept output.
 
-Each function takes a `run` and gives another one; `weave` puts them together, the innermost first.
+What is absent costs nothing. Each function takes a `run` and gives another one; `weave` puts them together, the
+innermost first.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import inspect
 import random
 from functools import wraps
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from catenary.errors import ExpressionError, ResourceError, RunTimeout
 from catenary.message import Message
@@ -81,7 +82,7 @@ def _collecting(run: Runs, *, is_async: bool) -> Runs:
         if isinstance(emission, str):
             return emission, arrivals[0].message
         if isinstance(emission, list):
-            items: list[Any] = emission
+            items = cast("list[Any]", emission)
             return [(item, arrivals[0].message) if isinstance(item, str) else item for item in items]
         if emission is None or isinstance(emission, tuple):
             return emission  # type: ignore[no-any-return]
@@ -109,8 +110,9 @@ def _too_long(seconds: float, took: float | None = None) -> RunTimeout:
 def _timed(run: Runs, seconds: float) -> Runs:
     @wraps(run)
     async def timed(ctx: Context, message: Any) -> Any:
+        limit = asyncio.timeout(seconds)
         try:
-            async with asyncio.timeout(seconds) as limit:
+            async with limit:
                 return await run(ctx, message)
         except TimeoutError:
             if limit.expired():
@@ -141,12 +143,12 @@ def _retried(run: Runs, policy: Retry, *, is_async: bool) -> Runs:
                 emission = run(ctx, message)
                 if is_async:
                     emission = await emission
-            except Exception as error:  # noqa: BLE001 - raised again when it is not to be retried
+            except Exception as error:
                 emission = failure(error, message)
             error = _failed_with(emission)
             if error is None or attempt > policy.max_retries or ctx._emitted or not _may_help(error):
                 return emission
-            await ctx.clock.sleep(policy.wait_s(attempt, random.random()))  # noqa: S311 - no secret
+            await ctx.clock.sleep(policy.wait_s(attempt, random.random()))
         raise AssertionError("the last attempt returns")
 
     return retried
