@@ -10,18 +10,30 @@ if TYPE_CHECKING:
     from catenary.expr.expression import Expression
     from catenary.expr.functions import FUNCTIONS
     from catenary.expr.placeholders import resolve_placeholders
-    from catenary.expr.scripts import Script
+    from catenary.expr.scripts import Script, ScriptFunction
     from catenary.expr.templates import Template
-    from catenary.expr.text import text_of
+    from catenary.expr.text import json_text, text_of
 
-__all__ = ["FUNCTIONS", "Environment", "Expression", "Script", "Template", "resolve_placeholders", "text_of"]
+__all__ = [
+    "FUNCTIONS",
+    "Environment",
+    "Expression",
+    "Script",
+    "ScriptFunction",
+    "Template",
+    "json_text",
+    "resolve_placeholders",
+    "text_of",
+]
 
 _MODULES: Final = {
     "FUNCTIONS": "functions",
     "Environment": "environment",
     "Expression": "expression",
     "Script": "scripts",
+    "ScriptFunction": "scripts",
     "Template": "templates",
+    "json_text": "text",
     "resolve_placeholders": "placeholders",
     "text_of": "text",
 }
