@@ -28,6 +28,7 @@ class JsFilter(Component[JsFilterConfig]):
     `True` is chosen only when the function returns the boolean true; anything else is `False`. What it throws leaves
     by `Failure`, and so does a script that runs longer or takes more memory than it may. `msg` is the parsed payload,
     `msg.data` its raw text (unless the payload has a key `data`). What the script writes to its arguments stays in it.
+    Numbers are JavaScript's: integers beyond 2^53 lose digits inside the script, never in the message.
     """
 
     relations = (TRUE, FALSE, FAILURE)

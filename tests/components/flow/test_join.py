@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catenary import Message
+from catenary import Engine, Message
 
 SPLIT = "f Success a, f Success b, a Success j, b Success j"
 
@@ -94,6 +94,13 @@ def test_metadata_of_all_branches_is_put_together(load: Callable[..., Any], engi
     marks = [(f"{name}:functions", {"functionName": "mark"}) for name in "ab"]
     (end,) = load(["f:fork", *marks, "j:join"], SPLIT).run_sync(Message("{}")).ends
     assert dict(end.message.metadata) == {"a": "1", "b": "1", "last": "b"}
+
+
+def test_a_time_limit_is_reported_as_unknown_and_the_chain_still_runs(load: Callable[..., Any], engine: Engine) -> None:
+    chain = load(["f:fork", ("j:join", {"timeout": 5})], "f Success j")
+    (problem,) = engine.check(chain.definition.to_dict())
+    assert (problem.severity, "timeout" in problem.text) == ("warning", True)
+    assert chain.run_sync(Message("{}")).ok
 
 
 def test_a_branch_that_ends_early_is_missing(load: Callable[..., Any]) -> None:

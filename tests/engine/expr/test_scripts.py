@@ -299,6 +299,12 @@ def test_any_text_passes_unharmed_but_for_half_surrogates(text: str) -> None:
     assert ECHO.call(Message(text, data_type="TEXT", metadata={"k": text}, type=text)) == [expected] * 3
 
 
+@pytest.mark.parametrize("text", ["a\ud800b", "\udc00", "\ud83d\ude00", "\0é"])
+def test_half_surrogates_become_the_replacement_character(text: str) -> None:
+    expected = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert ECHO.call(Message(text, data_type="TEXT", metadata={"k": text}, type=text)) == [expected] * 3
+
+
 ECHO = Script.compile("return [msg, metadata.k, msgType];")
 
 
