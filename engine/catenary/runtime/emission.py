@@ -53,15 +53,8 @@ def _pairs(emission: Any, message: Message) -> list[tuple[Relation | str, Messag
         return [(emission, message)]
     if not isinstance(emission, list):
         return [malformed(emission, message)]
-    pairs: list[tuple[Relation | str, Message]] = []
-    for item in cast("list[Any]", emission):
-        if isinstance(item, str):
-            pairs.append((item, message))
-        elif is_pair(item):
-            pairs.append(item)
-        else:
-            return [malformed(emission, message)]
-    return pairs
+    pairs: list[Any] = [(item, message) if isinstance(item, str) else item for item in cast("list[Any]", emission)]
+    return pairs if all(map(is_pair, pairs)) else [malformed(emission, message)]
 
 
 def is_pair(item: Any) -> bool:
