@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from catenary.message import Message
 from catenary.relation import NodeFailure, fail
@@ -51,9 +51,9 @@ def spread(core: Core, step: Step, emission: Any, message: Message, ready: Ready
 def _pairs(emission: Any, message: Message) -> list[tuple[Relation | str, Message]]:
     if isinstance(emission, str):  # a subclass of `str` that is not one of ours
         return [(emission, message)]
-    if not isinstance(emission, list):
+    if not issubclass(emission.__class__, list):
         return [malformed(emission, message)]
-    pairs: list[Any] = [(item, message) if isinstance(item, str) else item for item in cast("list[Any]", emission)]
+    pairs: list[Any] = [(item, message) if isinstance(item, str) else item for item in emission]
     return pairs if all(map(is_pair, pairs)) else [malformed(emission, message)]
 
 
