@@ -155,9 +155,7 @@ async def test_cancelling_closes_the_stream() -> None:
     script = ScriptedModel([Reply(pieces=["x"] * 1000, piece_delay_s=0.02)])
     async with client(script) as model:
         task = asyncio.create_task(pieces(model))
-        while not script.requests:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -93,13 +93,13 @@ async def test_exhausted_tries_are_told() -> None:
         await model.generate(REQUEST)
     assert str(raised.value) == "Generate failed after 4 attempts: busy"
     assert (raised.value.attempts, raised.value.status) == (4, 503)
-    with pytest.raises(ModelError, match="^Stream failed after 1 attempts: busy$"):
+    with pytest.raises(ModelError, match=r"^Stream failed after 1 attempts: busy$"):
         await texts(RetryingModel(Fake([[BUSY]]), policy(Waits(), max_retries=0)))
 
 
 async def test_an_error_no_retry_can_cure_keeps_its_text() -> None:
     waits = Waits()
-    with pytest.raises(ModelError, match="^bad request$") as raised:
+    with pytest.raises(ModelError, match=r"^bad request$") as raised:
         await RetryingModel(Fake([[ModelError("bad request", status=400)]]), policy(waits)).generate(REQUEST)
     assert (raised.value.attempts, waits.seconds) == (1, [])
 
@@ -123,10 +123,10 @@ async def test_a_stream_that_breaks_early_is_tried_again_unseen(before: str) -> 
 async def test_a_later_break_is_passed_on() -> None:
     model = RetryingModel(Fake([[*pieces("abcd"), BUSY], pieces("zzzz")]), policy(Waits()))
     seen: list[str] = []
-    with pytest.raises(ModelError, match="^busy$"):
+    with pytest.raises(ModelError, match=r"^busy$"):
         async with aclosing(model.stream(REQUEST)) as stream:
             async for piece in stream:
-                seen.append(piece.content)
+                seen += [piece.content]
     assert seen == ["a", "b", "c", "d"]
 
 

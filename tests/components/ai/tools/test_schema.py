@@ -40,14 +40,20 @@ ORDER = {
         ({"sku": "ab", "count": 1.5}, ["count must be of type integer, not number"]),
         ({"sku": "ab", "count": True}, ["count must be of type integer, not boolean"]),
         ({"sku": "ab", "sizes": []}, ["sizes must have at least 1 items"]),
-        ({"sku": "ab", "sizes": [1, "x", 3]}, ["sizes must have at most 2 items", "sizes[1] must be of type number, not string"]),
+        (
+            {"sku": "ab", "sizes": [1, "x", 3]},
+            ["sizes must have at most 2 items", "sizes[1] must be of type number, not string"],
+        ),
         ({"sku": "ab", "kind": True}, ['kind must be one of "a", 1']),
         ({"sku": "ab", "exact": 1}, ["exact must be true"]),
         ({"sku": "ab", "share": 0}, ["share must be more than 0"]),
         ({"sku": "ab", "share": 1}, ["share must be less than 1"]),
         ({"sku": "ab", "note": 1}, ["note must be of type string or null, not number"]),
         ({"sku": "ab", "more": 1}, ["more is not an argument of this tool"]),
-        ({"count": 0, "more": 1}, ["sku is required", "count must be at least 1", "more is not an argument of this tool"]),
+        (
+            {"count": 0, "more": 1},
+            ["sku is required", "count must be at least 1", "more is not an argument of this tool"],
+        ),
     ],
 )  # fmt: skip
 def test_each_problem_is_named_with_its_place(value: Any, found: list[str]) -> None:
@@ -63,8 +69,16 @@ def test_each_problem_is_named_with_its_place(value: Any, found: list[str]) -> N
             {"anyOf": [{"type": "string"}, {"type": "integer"}]},
             ["the value must be of type string, not number or the value must be of type integer, not number"],
         ),
-        (1, {"oneOf": [{"type": "number"}, {"type": "integer"}]}, ["the value fits more than one of the forms it may have"]),
-        (1, {"allOf": [{"minimum": 2}, {"minimum": 3}]}, ["the value must be at least 2", "the value must be at least 3"]),
+        (
+            1,
+            {"oneOf": [{"type": "number"}, {"type": "integer"}]},
+            ["the value fits more than one of the forms it may have"],
+        ),
+        (
+            1,
+            {"allOf": [{"minimum": 2}, {"minimum": 3}]},
+            ["the value must be at least 2", "the value must be at least 3"],
+        ),
         ({"a": 1}, {"additionalProperties": {"type": "string"}}, ["a must be of type string, not number"]),
         ({"a": 1}, {"properties": {"a": False}}, ["a is not allowed"]),
         ({"a": {"b": []}}, {"properties": {"a": {"required": ["c"]}}}, ["a.c is required"]),

@@ -1,0 +1,51 @@
+"""An agent in a real engine, asking a scripted model over a real socket."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from catenary import Engine, Message
+from catenary.testing import FakeClock, ScriptedModel, serve
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from catenary import Outcome
+    from catenary.jsontext import Json
+
+
+@dataclass
+class Bench:
+    """An engine with one agent, whose model answers from a script."""
+
+    engine: Engine
+    model: ScriptedModel
+    clock: FakeClock
+    url: str
+
+    def load(self, *replies: Any, connections: list[Json] | None = None, nodes: list[Json] = [], **config: Any) -> None:  # noqa: B006
+        """Load the chain `c` with the node `agent` and add replies to the script."""
+        self.model.add(*replies)
+        settings = {"url": f"{self.url}/v1", "key": "sk-1234567890abcdef", "model": "m", **config}
+        agent = {"id": "agent", "type": "ai/agent", "name": "Clerk", "configuration": settings}
+        metadata = {"nodes": [agent, *nodes], "connections": connections or []}
+        self.engine.load({"ruleChain": {"id": "c", "name": "C"}, "metadata": metadata})
+
+    async def say(self, data: Json = "hi", data_type: str = "TEXT", **metadata: str) -> Outcome:
+        """Run one message."""
+        return await self.engine.run("c", Message(data, data_type=data_type, metadata=metadata))
+
+    @property
+    def last(self) -> list[dict[str, Json]]:
+        """The messages of the last request."""
+        return self.model.requests[-1].messages
+
+
+@pytest.fixture
+async def bench() -> AsyncGenerator[Bench]:
+    model, clock = ScriptedModel(), FakeClock(auto=True)
+    with serve(model) as server:
+        async with Engine({"site": "Hull"}, clock=clock) as engine:
+            yield Bench(engine, model, clock, server.url)
