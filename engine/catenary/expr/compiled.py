@@ -7,6 +7,7 @@ operators, so that the closure gives what the reference gives.
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr import inline, operators
@@ -89,26 +90,26 @@ class Compiler(inline.Inline):
     # -- accesses
 
     def _attribute(self, node: ast.Attribute) -> ast.expr:
-        return self._access(node, node.value, node.attr)
+        return self._access(node, node.value, node.attr, operators.field)
 
     def _subscript(self, node: ast.Subscript) -> ast.expr:
         if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-            return self._access(node, node.value, node.slice.value)
+            return self._access(node, node.value, node.slice.value, operators.item)
         target, index = self.rewrite(node.value), self.rewrite(node.slice)
         return self.invoke("$item", operators.item, target, index, at=node)
 
-    def _access(self, node: ast.expr, target: ast.expr, name: str) -> ast.expr:
+    def _access(self, node: ast.expr, target: ast.expr, name: str, slow: Callable[..., Json]) -> ast.expr:
         source = self._text_map_source(target)
         if source:
             root = f"${target.id}" if isinstance(target, ast.Name) else ""
             return self.template(f"{source}.get({name!r}, '')", node, ROOT=root)
         held = self.rewrite(target)
-        self.need("$field", operators.field)
+        self.need(f"${slow.__name__}", slow)
         self.need("$dict", dict)
         held, name_of_value = self.held(held)
         return self.template(
-            f"(V.get({name!r}) if HELD.__class__ is DICT else FIELD(V, {name!r}))",
-            node, V=name_of_value, HELD=held, DICT="$dict", FIELD="$field",
+            f"(V.get({name!r}) if HELD.__class__ is DICT else SLOW(V, {name!r}))",
+            node, V=name_of_value, HELD=held, DICT="$dict", SLOW=f"${slow.__name__}",
         )  # fmt: skip
 
     # -- calls
@@ -216,7 +217,7 @@ def compile_closure(
     tree: ast.expr,
     environment: Environment,
     functions: dict[str, Function],
-    explain: Callable[[BaseException, dict[str, Any]], BaseException],
+    explain: Callable[[dict[str, Any], BaseException], BaseException],
     *,
     with_metadata: bool = False,
 ) -> Callable[..., Json]:
@@ -233,7 +234,7 @@ def compile_closure(
     compiler = Compiler(environment, functions, with_metadata=with_metadata)
     body = compiler.rewrite(tree)
     namespace: dict[str, Any] = {"__builtins__": {"Exception": Exception}, **compiler.namespace}
-    namespace["$explain"] = lambda error: explain(error, namespace)
+    namespace["$explain"] = partial(explain, namespace)
     module = ast.parse(_FRAME.replace("BUDGET", "budget = Budget()" if compiler.uses_budget else "pass"))
     namespace["Budget"] = Budget
     inline.fill(module, {"VALUE": body, "EXPLAIN": "$explain"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - the dataclass is looked into at run time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast, runtime_checkable
 
 from catenary.expr.operators import TextMap
 
@@ -82,7 +82,7 @@ def find_path(mapping: Mapping[str, Json], path: str) -> tuple[bool, Json]:
     while at > 0:
         inner = mapping.get(path[:at])
         if isinstance(inner, dict):
-            found = find_path(inner, path[at + 1 :])  # pyright: ignore[reportUnknownArgumentType] - JSON
+            found = find_path(cast("dict[str, Json]", inner), path[at + 1 :])
             if found[0]:
                 return found
         at = path.rfind(".", 0, at)
@@ -95,7 +95,7 @@ def payload(message: Message | None) -> Json:
         return None
     value = message.value
     if isinstance(value, dict) and "data" in value:
-        return value["data"]
+        return cast("dict[str, Json]", value)["data"]
     return message.text
 
 

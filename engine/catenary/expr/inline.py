@@ -154,7 +154,7 @@ class Inline:
         if isinstance(node.left, ast.Constant) or symbol in {"%", "**"}:
             return ""
         if isinstance(node.right, ast.Constant):
-            value = node.right.value
+            value: Any = node.right.value
             if value.__class__ not in {int, float} or abs(value) > 2**31 or (symbol == "/" and value == 0):
                 return ""
             return "HELD.__class__ is FLOAT" if symbol in "*/" else "HELD.__class__ is FLOAT or A.__class__ is INT"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from catenary.errors import ExpressionError
 from catenary.expr.problems import syntax_problem
 from catenary.expr.syntax import Span
+
+if TYPE_CHECKING:
+    from catenary.errors import ExpressionError
 
 TokenKind: TypeAlias = Literal["number", "text", "bytes", "name", "item", "operator", "end"]
 

@@ -17,7 +17,7 @@ from catenary.expr.environment import VARIABLES
 from catenary.expr.problems import syntax_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Mapping
 
     from catenary.errors import ExpressionError
     from catenary.expr.function import Function
@@ -281,7 +281,7 @@ class Lowering:
         return _lambda(list(names.values()), body)
 
     @contextmanager
-    def _repeating(self) -> Iterator[None]:
+    def _repeating(self) -> Generator[None]:
         self.repeated += 1
         yield
         self.repeated -= 1

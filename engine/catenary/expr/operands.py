@@ -27,7 +27,7 @@ from catenary.expr.syntax import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from catenary.errors import ExpressionError
     from catenary.expr.lexer import Token, TokenKind
@@ -110,6 +110,10 @@ class Operands:
         if not self.take(kind, text):
             raise self.problem(f"expected '{text}', found {self.shown(self.token)}", self.token, hint)
 
+    def is_at_end(self) -> bool:
+        """Tell whether nothing follows."""
+        return self.token.kind == "end"
+
     def ends_sequence(self) -> bool:
         """Tell whether nothing of this sequence follows."""
         return self.token.kind == "end" or (self.token.kind == "operator" and self.token.text in {"}", ")"})
@@ -133,7 +137,7 @@ class Operands:
         return ""
 
     @contextmanager
-    def deeper(self) -> Iterator[None]:
+    def deeper(self) -> Generator[None]:
         """Count one level of nesting. Raises: ExpressionError: when there are too many."""
         self._depth += 1
         if self._depth > MAX_NESTING:

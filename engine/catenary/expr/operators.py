@@ -86,9 +86,10 @@ def add(left: Json, right: Json) -> Json:
     if isinstance(left, str) and isinstance(right, str):
         bounded_text(len(left) + len(right))
         return left + right
-    if isinstance(left, datetime | timedelta) and isinstance(right, datetime | timedelta):
-        if not (isinstance(left, datetime) and isinstance(right, datetime)):
-            return cast("timedelta", left) + right
+    if isinstance(left, datetime) and isinstance(right, timedelta):
+        return left + right
+    if isinstance(left, timedelta) and isinstance(right, datetime | timedelta):
+        return right + left
     raise _unfit("+", left, right)
 
 
@@ -112,7 +113,7 @@ def multiply(left: Json, right: Json) -> Json:
     if isinstance(left, timedelta) and is_number(right):
         return left * right
     if isinstance(right, timedelta) and is_number(left):
-        return right * left
+        return cast("float", left) * right
     raise _unfit("*", left, right)
 
 

@@ -37,10 +37,10 @@ class Parser(Operands):
 
     def program(self) -> Node:
         """Parse the whole text."""
-        if self.token.kind == "end":
+        if self.is_at_end():
             raise self.problem("the expression is empty", self.token)
         node = self.sequence()
-        if self.token.kind != "end":
+        if not self.is_at_end():
             raise self.problem(f"unexpected {self.shown(self.token)}", self.token, self.stray_hint())
         return node
 
@@ -123,8 +123,8 @@ class Parser(Operands):
                 self.advance()
                 left = self.piped(left)
                 continue
-            if "??" in (operator, previous) and (previous or outer or operator) not in {"??"}:
-                raise self._mixed(operator if operator != "??" else previous or outer)
+            if operator == "??" and (previous or outer) not in {"", "??"}:
+                raise self._mixed(previous or outer)
             if previous == "??" != operator:
                 raise self._mixed(operator)
             left = self._operation(left, operator, precedence, negated=negated)

@@ -72,10 +72,10 @@ def compile_program(
 
 def _explainer(
     source: str, start: int, end: int, kind: type[ExpressionError]
-) -> Callable[[BaseException, dict[str, Any]], ExpressionError]:
+) -> Callable[[dict[str, Any], BaseException], ExpressionError]:
     """Give what makes an `ExpressionError` of anything that a closure of this text raises."""
 
-    def explain(error: BaseException, namespace: dict[str, Any]) -> ExpressionError:
+    def explain(namespace: dict[str, Any], error: BaseException) -> ExpressionError:
         position = _position(error, namespace, start)
         line, column = place(source, position)
         reason = str(error) or type(error).__name__

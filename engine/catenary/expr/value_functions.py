@@ -43,7 +43,7 @@ def to_int(value: Json) -> int:
     """Make a whole number: a fraction is cut off, a string must be plain decimal."""
     if isinstance(value, str) and _INTEGER.fullmatch(value) and value.isascii():
         return int(value)
-    if is_number(value) and math.isfinite(value):
+    if is_number(value) and math.isfinite(cast("float", value)):
         return int(value)
     raise EvaluationError(f"int() cannot take {_shown(value)}")
 
