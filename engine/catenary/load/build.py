@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _UNRESOLVED: Final = re.compile(r"\$\{\s*((?:global|vars)\.[\w.\-]+)\s*\}")
 
+_POSITION: Final = re.compile(r" \(line [0-9]+, column [0-9]+\)$")
+
 
 def check(document: Document, registry: Registry, settings: Settings | None = None) -> list[Problem]:
     """Give everything that is wrong with a chain, in order of place. Nothing is opened."""
@@ -139,7 +141,8 @@ class _Builder:
         if code == "config.invalid" and isinstance(written, str) and (match := _UNRESOLVED.search(written)):
             hint = f"set a proper value for {match.group(1)}"
         place = self._place_inside(path, problem.error) if problem.error else None
-        self.report.add(code, path, f"{label}: {problem.text}", hint, place=place)
+        text = problem.text if place is None else _POSITION.sub("", problem.text)
+        self.report.add(code, path, f"{label}: {text}", hint, place=place)
 
     def _place_inside(self, path: Path, error: ExpressionError) -> Place | None:
         """Give the place of an error inside a text, when the text stands in the document as it is."""

@@ -53,9 +53,15 @@ CODES: Final[dict[str, Code]] = {
         ),
         Code(
             "chain.duplicate-id",
-            "Two nodes have the same id.",
+            "Two nodes have the same id, or another chain is loaded under the id of this one.",
             "A node was copied and not renamed, or has the id that is made for one without (`node<index>`).",
-            "Give each node an id of its own.",
+            "Give each node an id of its own; use `engine.reload` to replace a chain.",
+        ),
+        Code(
+            "chain.open-failed",
+            "A component could not get ready.",
+            "What it needs when the chain is loaded is missing or refused; the text is the component's own.",
+            "Do what the text says, and load the chain again.",
         ),
         Code(
             "chain.unknown-node",

@@ -74,14 +74,10 @@ def decode(
         config = config_type.model_validate(loose, context=context)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        return (
-            None,
-            [*reading.problems, *_merged(reading.describe(config_type, one) for one in details)],
-            reading.unknown,
-        )
+        return None, _merged([reading.describe(config_type, one) for one in details]), reading.unknown
     except ExpressionError as error:
-        return None, [*reading.problems, FieldProblem((), first_line(error), error.hint, error)], reading.unknown
-    return (None if reading.problems else config), reading.problems, reading.unknown
+        return None, [FieldProblem((), first_line(error), error.hint, error)], reading.unknown
+    return config, [], reading.unknown
 
 
 def dsl_name(name: str, field: FieldInfo) -> str:
@@ -100,17 +96,37 @@ def extra_of(field: FieldInfo, key: str) -> Json:
     return cast("dict[str, Json]", extra).get(f"x-{key}") if isinstance(extra, dict) else None
 
 
-def _merged(problems: Any) -> list[FieldProblem]:
-    """Make one problem of all that a union of kinds says about the same option."""
-    by_path: dict[Path, FieldProblem] = {}
-    for problem in problems:
-        known = by_path.get(problem.path)
-        if known is None or (problem.error and not known.error):
-            by_path[problem.path] = problem
-        elif not problem.error and problem.text != known.text and " must be " in problem.text and not known.error:
-            text = known.text + " or " + problem.text.split(" must be ", 1)[1]
-            by_path[problem.path] = FieldProblem(problem.path, text, known.hint or problem.hint)
-    return list(by_path.values())
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What pydantic found, in our words; `ending` quotes the value."""
+
+    path: Path
+    text: str
+    ending: str = ""
+    hint: str = ""
+    error: ExpressionError | None = None
+
+    def joined(self, other: _Finding) -> _Finding:
+        """Join what two members of a union say about the same option."""
+        if self.error or other.error:
+            return self if self.error else other
+        more = other.text.partition(" must be ")[2]
+        text = f"{self.text} or {more}" if more and more not in self.text else self.text
+        return _Finding(self.path, text, self.ending or other.ending, self.hint or other.hint)
+
+
+def _merged(findings: list[_Finding]) -> list[FieldProblem]:
+    """Make one problem of all that is said about the same option; what is said about a part of it is enough."""
+    by_path: dict[Path, _Finding] = {}
+    for finding in findings:
+        known = by_path.get(finding.path)
+        by_path[finding.path] = known.joined(finding) if known else finding
+    inside = {path[:length] for path in by_path for length in range(len(path))}
+    return [
+        FieldProblem(one.path, one.text + one.ending, one.hint, one.error)
+        for one in by_path.values()
+        if one.path not in inside or not one.ending
+    ]
 
 
 def first_line(error: Exception) -> str:
@@ -124,7 +140,6 @@ class _Reading:
     def __init__(self, written: Json) -> None:
         self.written = written
         self.paths: dict[Path, Path] = {}  # path by field names -> path as written
-        self.problems: list[FieldProblem] = []
         self.unknown: list[FieldProblem] = []
 
     def config(self, config_type: type[Config], raw: Json, path: Path, names: Path = ()) -> Json:
@@ -187,22 +202,22 @@ class _Reading:
         hint = did_you_mean(key, known, f"the options are: {listed}")
         self.unknown.append(FieldProblem((*path, key), f"the option {key!r} is not known", hint))
 
-    def describe(self, config_type: type[Config], details: ErrorDetails) -> FieldProblem:
+    def describe(self, config_type: type[Config], details: ErrorDetails) -> _Finding:
         """Say in the words of a chain author what pydantic found."""
         names, shown, field = self._follow(config_type, details["loc"])
-        path = self._path(names)
+        path = self._path(names, shown)
         error = expression_error(details)
         if error is not None:
-            return FieldProblem(path, f"{shown}: {first_line(error)}", error.hint, error)
+            return _Finding(path, f"{shown}: {first_line(error)}", hint=error.hint, error=error)
         if details["type"] == "missing":
             hint = field.description if field is not None else ""
-            return FieldProblem(path, f"the option {shown!r} is required", hint or "")
+            return _Finding(path, f"the option {shown!r} is required", hint=hint or "")
         text = complaint(details)
         if field is not None and extra_of(field, "secret"):
-            return FieldProblem(path, f"{shown} {text}")
+            return _Finding(path, f"{shown} {text}")
         value = value_at(self.written, path)
-        text += not_this(value) if text.startswith("must") else ""
-        return FieldProblem(path, f"{shown} {text}", guess(details, value))
+        ending = not_this(value) if text.startswith("must") else ""
+        return _Finding(path, f"{shown} {text}", ending, guess(details, value))
 
     def _follow(self, config_type: type[Config], location: tuple[int | str, ...]) -> tuple[Path, str, FieldInfo | None]:
         """Give the path by field names, the option as chains name it, and its field.
@@ -227,13 +242,11 @@ class _Reading:
                 kinds = [plain for kind in kinds for item in get_args(kind) for plain in _members(item)]
         return names, ".".join(shown) or "the configuration", field
 
-    def _path(self, names: Path) -> Path:
-        """Give the written path of an option; of one that is not there, that of what it should be in."""
-        rest: list[str | int] = []
-        while names not in self.paths:
-            rest.insert(0, names[-1])
-            names = names[:-1]
-        return (*self.paths[names], *rest)
+    def _path(self, names: Path, shown: str) -> Path:
+        """Give the written path of an option; one that is not there has its own name in what it should be in."""
+        if names in self.paths:
+            return self.paths[names]
+        return (*self.paths[names[:-1]], shown.rpartition(".")[2])
 
 
 def _field_names(config_type: type[Config]) -> dict[str, tuple[str, int]]:

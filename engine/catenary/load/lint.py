@@ -94,7 +94,7 @@ def _lint_ids(report: Report, definition: ChainDefinition) -> None:
         other = first.setdefault(node.id, path)
         if other is not path:
             text = f"two nodes have the id {node.id!r}: nodes[{other[-1]}] and nodes[{path[-1]}]"
-            report.add("chain.duplicate-id", document.path_to(path, "id"), text)
+            report.add("chain.duplicate-id", document.path_to(path, "id"), text, "give each node an id of its own")
 
 
 def _lint_connections(report: Report, components: Mapping[str, type[Component[Any]]]) -> list[tuple[Path, Connection]]:

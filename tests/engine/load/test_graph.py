@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +34,7 @@ def test_has_cycle_says_what_cycles_finds(edges):
     assert has_cycle(NODES, edges) == bool(named)
     for cycle in named:
         assert cycle[0] == cycle[-1]
-        assert all(step in edges for step in zip(cycle, cycle[1:], strict=False))
+        assert all(step in edges for step in pairwise(cycle))
 
 
 @given(EDGES)

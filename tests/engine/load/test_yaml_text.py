@@ -107,10 +107,8 @@ def test_document_markers_are_fine():
 
 
 def bomb(levels):
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    for level in range(1, levels):
-        lines.append(f"a{level}: &a{level} [" + ", ".join([f"*a{level - 1}"] * 10) + "]")
-    return "\n".join(lines)
+    lines = (f"a{level}: &a{level} [" + ", ".join([f"*a{level - 1}"] * 10) + "]" for level in range(1, levels))
+    return "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "\n".join(lines)
 
 
 def test_alias_bomb_is_refused():

@@ -1,0 +1,112 @@
+"""Small components for the tests of loading."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from catenary.component import Component, Config, option, register, registered
+from catenary.errors import ConfigError, ExpressionError
+from catenary.expr import Expression, Script, Template
+from catenary.registry import Registry
+from catenary.relation import FAILURE, FALSE, SUCCESS, TRUE, Relation
+
+
+class Part(Config):
+    """A part of the settings of a filter."""
+
+    weight: int = option(1, help="How much it counts.")
+
+
+class FilterConfig(Config):
+    """Settings of a filter."""
+
+    test: Expression = option("true", help="What passes.", examples=["msg.t > 30"])
+    text: Template = option("", help="Text of the log.")
+    script: Script = option("", help="A script.")
+    limit: int = option(10, ge=1, unit="messages", help="How many.", also=("max",))
+    mode: Literal["fast", "slow"] = option("fast", help="How.")
+    parts: list[Part] = option([], help="Parts.")
+    password: str = option("", secret=True, help="Secret.")
+
+
+class Filter(Component[FilterConfig]):
+    """Pass what holds.
+
+    A longer text about it.
+    """
+
+    relations = (TRUE, FALSE, FAILURE)
+
+
+class Pass(Component[Config]):
+    """Pass everything on."""
+
+
+class Switch(Component[Config]):
+    """Send by a name that the chain's author chose."""
+
+    relations = (Relation("Default", help="None of them."),)
+    free_relations = True
+
+
+class Join(Component[Config]):
+    """Collect."""
+
+    collects = True
+
+
+class End(Component[Config]):
+    """End here."""
+
+    relations = ()
+    ends = True
+
+
+class Retrying(Component[Config]):
+    """Retry by itself."""
+
+    relations = (SUCCESS, FAILURE, Relation("Late", help="Too late."))
+    retries = True
+
+
+class CallConfig(Config):
+    """Settings of a call."""
+
+    rest_endpoint_url: str = option(help="Where to.", also=("url",))
+    method: str = option(help="Which method.")
+    headers: dict[str, str] = option({"a": "b"}, help="Headers.")
+    names: list[str] = option([], help="Names.")
+    rate: float = option(1.5, help="Rate.")
+    on: bool = option(True, help="Whether.")
+
+
+class Call(Component[CallConfig]):
+    """Call something."""
+
+    def __init__(self, config: CallConfig) -> None:
+        super().__init__(config)
+        if config.method == "BAD":
+            raise ValueError("the method BAD is not one")
+        if config.method == "WORSE":
+            raise ConfigError("the method WORSE is not one", hint="use another")
+        if config.method == "FORMULA":
+            raise ExpressionError("the method is no formula", source="FORMULA", position=2, hint="write a formula")
+
+
+@pytest.fixture
+def registry():
+    before = dict(registered)
+    registered.clear()
+    register("t/filter", category="filter", since="0.1", aliases=("t/f",))(Filter)
+    register("pass", category="action")(Pass)
+    register("switch", category="common")(Switch)
+    register("join", category="common", label="Bring together")(Join)
+    register("end", category="common")(End)
+    register("retrying", category="external")(Retrying)
+    register("endpoint/call", category="endpoint")(Call)
+    register("comment", category="common")(type("Comment", (Component,), {"__doc__": "A note."}))
+    yield Registry(discover=False)
+    registered.clear()
+    registered.update(before)

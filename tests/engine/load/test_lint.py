@@ -1,0 +1,194 @@
+"""What is found wrong with a chain as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from catenary.load import CODES, Settings, check, read
+
+
+def chain(nodes, connections=(), *, head=None, **body):
+    """Make a chain from `{"a": "type"}` and `"a True b"`."""
+    written = [{"id": node_id, "type": kind} for node_id, kind in nodes.items()]
+    edges = [dict(zip(("fromId", "type", "toId"), edge.split(" "), strict=True)) for edge in connections]
+    return read({"ruleChain": head or {}, "metadata": {"nodes": written, "connections": edges, **body}})
+
+
+def found(document, registry, settings=None):
+    return [(problem.code, problem.severity, problem.text) for problem in check(document, registry, settings)]
+
+
+def hints(document, registry):
+    return [problem.hint for problem in check(document, registry)]
+
+
+def test_sound_chain_has_no_problems(registry):
+    document = chain({"a": "t/filter", "b": "pass", "c": "end"}, ["a True b", "a Failure b", "b Success c"])
+    assert found(document, registry) == []
+
+
+def test_duplicate_ids_are_errors(registry):
+    document = read({"metadata": {"nodes": [{"id": "node1", "type": "pass"}, {"type": "pass"}]}})
+    text = "two nodes have the id 'node1': nodes[0] and nodes[1]"
+    assert ("chain.duplicate-id", "error", text) in found(document, registry)
+
+
+def test_dangling_connections_are_errors_with_a_guess(registry):
+    document = chain({"alpha": "pass", "beta": "pass"}, ["alpha Success bta", "zzz Success beta", "alpha Failure beta"])
+    assert [one[:2] + one[2:] for one in found(document, registry)] == [
+        ("chain.unknown-node", "error", "toId names no node: 'bta' does not exist"),
+        ("chain.unknown-node", "error", "fromId names no node: 'zzz' does not exist"),
+    ]
+    assert hints(document, registry) == ["did you mean 'beta'?", "the nodes are: alpha, beta"]
+
+
+def test_empty_connection_is_an_error(registry):
+    document = read({"metadata": {"nodes": [{"id": "a", "type": "pass"}], "connections": [{}]}})
+    texts = [text for _, _, text in found(document, registry)]
+    assert texts == ["the connection has no fromId", "the connection has no toId"]
+
+
+def test_connection_to_a_chain_needs_only_its_node(registry):
+    connections = [{"fromId": "a", "toId": "other-chain", "type": "Success"}, {"fromId": "b", "toId": "x", "type": ""}]
+    document = chain({"a": "pass"}, ruleChainConnections=connections)
+    assert found(document, registry) == [("chain.unknown-node", "error", "fromId names no node: 'b' does not exist")]
+
+
+def test_unknown_type_is_an_error_with_a_guess(registry):
+    document = chain({"a": "pas", "b": ""}, ["a Success b"])
+    assert found(document, registry) == [
+        ("chain.unknown-type", "error", "node 'a': component not found. componentType=pas"),
+        ("chain.unknown-type", "error", "node 'b' has no type"),
+    ]
+    assert hints(document, registry)[0] == "did you mean 'pass'?"
+
+
+def test_cycle_is_an_error_that_names_it(registry):
+    document = chain({"a": "pass", "b": "pass", "c": "pass"}, ["a Success b", "b Success c", "c Success b"])
+    assert found(document, registry) == [("chain.cycle", "error", "cycle detected in rule chain: b -> c -> b")]
+
+
+def test_long_cycle_is_shortened(registry):
+    names = [f"n{index}" for index in range(20)]
+    edges = [f"{name} Success {names[(index + 1) % 20]}" for index, name in enumerate(names)]
+    ((_, _, text),) = found(chain(dict.fromkeys(names, "pass"), edges), registry)
+    assert text.endswith("n8 -> n9 -> ... -> n0")
+
+
+@pytest.mark.parametrize(("own", "engine", "refused"), [(True, False, False), (None, True, False), (False, True, True)])
+def test_chain_decides_about_cycles_before_the_engine(registry, own, engine, refused):
+    head = {"configuration": {"allowCycle": own}}
+    document = chain({"a": "pass"}, ["a Success a"], head=head)
+    assert bool(found(document, registry, Settings(allow_cycle=engine))) is refused
+
+
+def test_join_as_first_node_is_an_error(registry):
+    document = chain({"j": "join"})
+    assert found(document, registry) == [
+        ("chain.join-first", "error", "node 'j' (join): a join cannot be the first node")
+    ]
+
+
+def test_join_that_nothing_reaches_is_an_error(registry):
+    document = chain({"a": "pass", "b": "pass", "j": "join"}, ["b Success j"])
+    assert [(code, severity) for code, severity, _ in found(document, registry)] == [
+        ("chain.unreachable-node", "warning"),
+        ("chain.unreachable-join", "error"),
+    ]
+
+
+def test_node_that_a_configuration_names_is_reached(registry):
+    nodes = [{"id": "a", "type": "pass", "configuration": {"do": ["x, b", {"y": "chain:c"}]}}]
+    nodes += [{"id": node_id, "type": "pass"} for node_id in "bcd"]
+    document = read({"metadata": {"nodes": nodes}})
+    texts = [problem.text for problem in check(document, registry) if problem.code == "chain.unreachable-node"]
+    assert texts == ["node 'd' (pass): no path leads here from the first node"]
+
+
+def test_node_that_an_endpoint_names_is_reached(registry):
+    endpoint = {"id": "e", "type": "http", "routers": [{"to": {"path": "this:b"}}]}
+    assert found(chain({"a": "pass", "b": "pass"}, endpoints=[endpoint]), registry) == []
+
+
+def test_unconnected_comment_is_no_unreachable_node(registry):
+    assert found(chain({"a": "pass", "n": "comment"}), registry) == []
+
+
+def test_endpoints_in_a_sub_chain_are_errors(registry):
+    document = chain({"a": "pass"}, head={"root": False}, endpoints=[{"id": "e", "type": "http"}])
+    assert found(document, registry) == [
+        ("chain.endpoint-in-sub-chain", "error", "endpoint 'e': a chain with root false may not have endpoints")
+    ]
+
+
+@pytest.mark.parametrize("index", [-1, 1])
+def test_first_node_index_outside_the_nodes_is_an_error(registry, index):
+    ((code, severity, text),) = found(chain({"a": "pass"}, firstNodeIndex=index), registry)
+    assert (code, severity) == ("chain.first-node-index", "error")
+    assert str(index) in text
+
+
+def test_negative_first_node_index_without_nodes_is_an_error(registry):
+    codes = [code for code, _, _ in found(chain({}, firstNodeIndex=-1), registry)]
+    assert codes == ["chain.no-nodes", "chain.first-node-index"]
+
+
+def test_empty_chain_is_a_warning(registry):
+    assert found(read({}), registry) == [("chain.no-nodes", "warning", "the rule chain has no nodes")]
+
+
+def test_chain_whose_nodes_are_all_wrong_is_not_called_empty(registry):
+    assert [code for code, _, _ in found(read({"metadata": {"nodes": [None]}}), registry)] == ["chain.shape"]
+
+
+def test_disabled_chain_is_an_error(registry):
+    assert ("chain.disabled", "error", "the rule chain has been disabled") in found(
+        chain({"a": "pass"}, head={"disabled": True}), registry
+    )
+
+
+def test_relation_that_a_component_never_emits_is_a_warning(registry):
+    document = chain({"a": "t/filter", "b": "pass"}, ["a Ture b"])
+    text = "node 'a' (t/filter): relation 'Ture' is not one of True, False, Failure"
+    assert found(document, registry) == [("chain.unknown-relation", "warning", text)]
+    assert hints(document, registry) == ["did you mean 'True'?"]
+
+
+def test_any_relation_may_follow_a_switch(registry):
+    assert found(chain({"a": "switch", "b": "pass"}, ["a any b"]), registry) == []
+
+
+def test_connection_from_an_end_is_a_warning(registry):
+    document = chain({"a": "end", "b": "pass"}, ["a Success b"])
+    text = "node 'a' (end): branches end here, so the connection is never taken"
+    assert found(document, registry) == [("chain.unknown-relation", "warning", text)]
+
+
+def test_same_connection_twice_is_a_warning(registry):
+    document = chain({"a": "pass", "b": "pass"}, ["a Success b", "a Success b"])
+    text = "the connection a -Success-> b is there twice"
+    assert found(document, registry) == [("chain.duplicate-connection", "warning", text)]
+
+
+def test_strict_makes_warnings_errors(registry):
+    nodes = {"a": "pass", "b": "pass"}
+    by_engine = check(chain(nodes), registry, Settings(strict=True))
+    by_chain = check(chain(nodes, head={"configuration": {"strict": "true"}}), registry)
+    assert [problem.severity for problem in (*by_engine, *by_chain)] == ["error", "error"]
+
+
+def test_wrong_chain_settings_are_errors(registry):
+    configuration = {"maxVisits": 0, "onFailure": "stp", "allowCycles": True, "anything": 1, "vars": "{"}
+    document = chain({"a": "pass"}, head={"configuration": configuration})
+    problems = {problem.text: (problem.code, problem.hint) for problem in check(document, registry)}
+    assert problems["maxVisits must be at least 1, not 0"][0] == "chain.setting"
+    assert problems["onFailure must be one of 'continue' or 'stop', not 'stp'"][1] == "did you mean 'stop'?"
+    assert problems["the option 'allowCycles' is not known"] == ("chain.unknown-key", "did you mean 'allowCycle'?")
+    assert any(text.startswith("vars is a text that is not JSON") for text in problems)
+    assert len(problems) == 4
+
+
+def test_every_code_explains_itself():
+    for name, code in CODES.items():
+        assert name == code.name
+        assert all(text.endswith((".", "?")) for text in (code.meaning, code.cause, code.cure))
