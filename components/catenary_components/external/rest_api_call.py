@@ -30,7 +30,7 @@ class RestApiCallConfig(Config):
         also=["method"],
         pattern=r"^\s*[A-Za-z]*\s*$",
     )
-    headers: dict[str, Template] = option(
+    headers: dict[Template, Template] = option(
         {"Content-Type": "application/json"}, help="Headers of the request; names and values may hold `${...}`."
     )
     body: Template = option("", help="The body of the request; the message's data if blank.")
@@ -136,14 +136,12 @@ class RestApiCall(Component[RestApiCallConfig]):
     def open(self, ctx: Context) -> None:
         """Make the pool of connections; the first message connects."""
         self._client: HttpClient = ctx.http.client(self.config.http_options)
-        environment = ctx.chain.environment
-        self._headers = [(Template.compile(name, environment), value) for name, value in self.config.headers.items()]
         self._method = self.config.request_method.strip().upper() or "GET"
 
     async def run(self, ctx: Context, msg: Message) -> Emission:
         """Make the call."""
         url = self.config.rest_endpoint_url_pattern.render(msg, ctx)
-        headers = [(name.render(msg, ctx), value.render(msg, ctx)) for name, value in self._headers]
+        headers = [(name.render(msg, ctx), value.render(msg, ctx)) for name, value in self.config.headers.items()]
         content = self._content(ctx, msg)
         try:
             async with self._client.stream(self._method, url, headers=headers, content=content) as answer:
