@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from catenary import Engine, Message
 from catenary.testing import FakeClock, ScriptedModel, serve
 

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from catenary import ChainInvalid, Engine
 from catenary.testing import Reply, ToolCall, calls, dropped, mock, server_error, too_many_requests
 from catenary.testing.model import ScriptedModel
