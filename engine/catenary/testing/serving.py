@@ -86,7 +86,8 @@ def serve(app: AsgiApp, *, port: int = 0, tls: tuple[str | Path, str | Path] | N
 
 
 def _listen(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # The protocol is named because asyncio sends small answers at once only on sockets that are known to be TCP.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(("127.0.0.1", port))
