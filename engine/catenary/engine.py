@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from catenary.outcome import Outcome
     from catenary.registry import Registry
 
-    Source = str | Path | dict[str, Json]
+    Source = str | Path | dict[str, Json] | Document
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
@@ -153,7 +153,7 @@ class Engine:
         """Load a chain: check it, make its components, and keep it under its id.
 
         Args:
-            source: A path, the text of a chain (JSON or YAML), or the chain as plain values.
+            source: A path, the text of a chain (JSON or YAML), the chain as plain values, or what `load.read` gave.
             id: The id to keep it under; that of the chain if absent.
 
         Raises:
@@ -239,11 +239,11 @@ class Engine:
         return check(document, self.registry, self._settings(document))
 
     def _read(self, source: Source) -> Document:
-        from catenary.load import read
+        from catenary.load import Document, read
 
         if self._closed:
             raise EngineError("the engine is closed")
-        return read(source)
+        return source if isinstance(source, Document) else read(source)
 
     def _settings(self, document: Document) -> Settings:
         from catenary.load import Settings
