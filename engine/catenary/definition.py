@@ -132,6 +132,7 @@ class NodeDefinition:
         additional_info: Editor data such as `description`, `layoutX`, `layoutY`.
         timeout: As written; `timeout_s` reads it.
         retry: As written; `retry_policy` reads it.
+        templates: `strict` or `lenient`: what a part of a template that fails does; empty: the chain decides.
         extra: Keys that the chain language does not know; kept for writing back.
     """
 
@@ -143,6 +144,7 @@ class NodeDefinition:
     additional_info: Mapping[str, Json] = field(default_factory=_nothing)
     timeout: Json = None
     retry: Json = None
+    templates: str = ""
     extra: Mapping[str, Json] = field(default_factory=_nothing)
 
     @property
@@ -170,6 +172,8 @@ class NodeDefinition:
             written["timeout"] = self.timeout
         if self.retry is not None:
             written["retry"] = self.retry
+        if self.templates:
+            written["templates"] = self.templates
         return copy.deepcopy({**written, **self.extra})
 
 

@@ -27,6 +27,7 @@ NODES = st.builds(
     additional_info=MAPPINGS,
     timeout=st.sampled_from([None, 5, "500ms"]),
     retry=st.sampled_from([None, 3, {"maxRetries": 2}]),
+    templates=st.sampled_from(["", "lenient"]),
     extra=EXTRAS,
 )
 CONNECTIONS = st.builds(Connection, from_id=TEXTS, to_id=TEXTS, type=TEXTS, label=st.text(max_size=3), extra=EXTRAS)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.errors import ConfigError, ExpressionError, ScriptError, TemplateError
 from catenary.load.decode import FieldProblem, decode, first_line
 from catenary.load.lint import Report, lint
+from catenary.load.names import did_you_mean
 from catenary.load.places import entries, value_at
 from catenary.load.settings import Settings, environment_of, read_chain_settings
 
@@ -100,6 +102,10 @@ class _Builder:
                 if key == "retry" and node.retry_policy and component_type.retries:
                     text = f"{label}: retry is set, and the component retries by itself"
                     self.report.add("chain.double-retry", self.document.path_to(path, key), text)
+        if node.templates not in {"", "strict", "lenient"}:
+            text = f"{label}: templates must be 'strict' or 'lenient', not {node.templates!r}"
+            hint = did_you_mean(node.templates, ("strict", "lenient"))
+            self.report.add("chain.setting", self.document.path_to(path, "templates"), text, hint)
 
     def _component(
         self, node: NodeDefinition, path: Path, component_type: type[Component[Any]], environment: Environment
@@ -111,13 +117,18 @@ class _Builder:
             base = (*path, "configuration")
         label = _label(node)
         raw = dict(node.configuration)
+        if node.templates:
+            environment = replace(environment, lenient=node.templates == "lenient")
         resolved = resolve_placeholders(raw, environment)
         config, problems, unknown = decode(component_type.config_type(), resolved, environment, written=raw)
         for problem in unknown:
             self._add_key("config.unknown-option", (*base, *problem.path), f"{label}: {problem.text}", problem.hint)
         for where, name in _unresolved(resolved):
             text = f"{label}: ${{{name}}} has no value"
-            self.report.add("chain.unresolved-placeholder", (*base, *where), text)
+            hint = f"set the property {name!r}, with --set {name}=... on the command line"
+            if name.startswith("vars."):
+                hint = f"add {name[5:]!r} to ruleChain.configuration.vars"
+            self.report.add("chain.unresolved-placeholder", (*base, *where), text, hint)
         for problem in problems:
             self._add_field_problem(base, label, problem)
         return None if config is None else self._make(component_type, config, base, label)

@@ -101,8 +101,8 @@ CODES: Final[dict[str, Code]] = {
         ),
         Code(
             "chain.first-node-index",
-            "`firstNodeIndex` names no node.",
-            "The index is negative, or nodes were removed.",
+            "`firstNodeIndex` is negative.",
+            "Somebody counted from the end of the list.",
             "Count from 0: the index of the node by which messages enter.",
         ),
         Code(
@@ -149,9 +149,9 @@ CODES: Final[dict[str, Code]] = {
         ),
         _warning(
             "chain.no-nodes",
-            "The chain has no nodes.",
-            "`metadata.nodes` is missing or empty; every message ends as `Failure`.",
-            "Add at least one node.",
+            "The chain has no nodes, or `firstNodeIndex` is past the last one: every message ends as `Failure`.",
+            "`metadata.nodes` is missing or empty, or nodes were removed.",
+            "Add at least one node, and let `firstNodeIndex` be the index of the first, counted from 0.",
         ),
         _warning(
             "chain.unknown-key",

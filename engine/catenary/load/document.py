@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final, cast
@@ -121,7 +122,7 @@ def _copied(value: Json, file: str, path: Path = ()) -> Json:
     """Copy plain values; refuse what is not JSON, and what is nested too deep, as a value inside itself is."""
     if len(path) > MAX_DEPTH:
         raise ChainSyntaxError(f"values are nested more than {MAX_DEPTH} deep", file=file, hint="make it flatter")
-    if value is None or isinstance(value, (str, int, float)):
+    if value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, dict):
         entries = cast("dict[object, Json]", value).items()

@@ -191,6 +191,7 @@ class _Envelope:
             additional_info=fields.mapping("additionalInfo"),
             timeout=fields.anything("timeout"),
             retry=fields.anything("retry"),
+            templates=fields.text("templates"),
             extra=fields.unknown(),
         )
 

@@ -80,10 +80,10 @@ def _lint_head(report: Report, definition: ChainDefinition) -> None:
         listed = value_at(document.value, nodes)
         if not (isinstance(listed, list) and listed):
             report.add("chain.no-nodes", nodes, "the rule chain has no nodes")
-    elif definition.first_node is None:
-        text = f"firstNodeIndex is {index}, but the {len(definition.nodes)} nodes count from 0"
-        report.add("chain.first-node-index", place, text)
-    if index < 0 and not definition.nodes:
+    elif index >= len(definition.nodes):
+        text = f"firstNodeIndex is {index}, past the {len(definition.nodes)} nodes: the chain counts as empty"
+        report.add("chain.no-nodes", place, text, "count from 0")
+    if index < 0:
         report.add("chain.first-node-index", place, f"firstNodeIndex is {index}; it counts from 0")
 
 
@@ -156,10 +156,9 @@ def _lint_relation(
 def _lint_cycles(report: Report, definition: ChainDefinition, known: list[tuple[Path, Connection]]) -> None:
     from catenary.load.graph import cycles
 
-    edges = [(connection.from_id, connection.to_id) for _, connection in known]
-    for cycle in cycles([node.id for node in definition.nodes], edges):
-        closing = (cycle[-2], cycle[-1])
-        path = next(path for (path, _), edge in zip(known, edges, strict=True) if edge == closing)
+    edges = {(connection.from_id, connection.to_id): path for path, connection in reversed(known)}
+    for cycle in cycles([node.id for node in definition.nodes], list(edges)):
+        path = edges[cycle[-2], cycle[-1]]
         report.add("chain.cycle", path, f"cycle detected in rule chain: {_arrows(cycle)}")
 
 

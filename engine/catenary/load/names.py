@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_MOST: Final = 1000
+"""How many names are compared: each takes time, and a chain may have thousands of nodes."""
+
 
 def closest(name: str, known: Iterable[str]) -> str | None:
     """Give the known name that is most like `name`, without regard to case; `None` when none is like it."""
-    by_lower = {other.lower(): other for other in known}
+    by_lower = {other.lower(): other for other in islice(known, _MOST)}
     matches = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[matches[0]] if matches else None
 

@@ -210,6 +210,10 @@ def _node_keys() -> dict[str, Json]:
             "configuration": _described("The component's settings.", _FREE),
             "additionalInfo": _described("Editor data, such as `description`, `layoutX`, `layoutY`.", _FREE),
             "timeout": _described("How long one visit may take: seconds, or a text such as '5s'.", duration),
+            "templates": _described(
+                "Whether a part of a template that fails makes the node fail; absent: the chain decides.",
+                {"enum": ["strict", "lenient"]},
+            ),
             "retry": {
                 "description": "How a node that failed is run again: a number of retries, or the policy.",
                 "anyOf": [{"type": "integer", "minimum": 0}, {"type": "object", "properties": retry}],

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from catenary.definition import ChainDefinition
+from catenary.errors import TemplateError
 from catenary.load import Settings, build, chain_settings, check, environment_of, read
+from catenary.message import Message
 
 
 def node_text(configuration, kind="t/filter", more=""):
@@ -105,6 +107,18 @@ def test_errors_of_templates_and_scripts_have_their_own_codes(registry):
 )
 def test_malformed_policies_are_errors(registry, more, code):
     assert [one[2] for one in problems(node_text("{}", more=more), registry)] == [code]
+
+
+def test_node_decides_about_templates_before_the_chain(registry):
+    nodes = [{"id": kind, "type": "t/filter", "configuration": {"text": "${msg.no.deep}!"}} for kind in ("a", "b", "c")]
+    nodes[1]["templates"], nodes[2]["templates"] = "lenient", "lenent"
+    document = read({"ruleChain": {"configuration": {"templates": "strict"}}, "metadata": {"nodes": nodes[:2]}})
+    strict, lenient = (component.config.text for _, component in build(document, registry)[0])
+    with pytest.raises(TemplateError):
+        strict.render(Message({}))
+    assert lenient.render(Message({})) == "!"
+    (problem,) = check(read({"metadata": {"nodes": nodes[2:]}}), registry)
+    assert (problem.code, problem.hint) == ("chain.setting", "did you mean 'lenient'?")
 
 
 def test_retry_on_a_component_that_retries_by_itself_is_a_warning(registry):

@@ -81,6 +81,11 @@ def test_dict_with_values_that_are_not_json_is_refused():
         read({"ruleChain": {"id": object()}})
 
 
+def test_dict_with_an_infinite_number_is_refused():
+    with pytest.raises(ChainSyntaxError, match="a float is not a value of JSON"):
+        read({"ruleChain": {"additionalInfo": {"x": float("inf")}}})
+
+
 def test_dict_that_contains_itself_is_refused():
     source: dict[str, object] = {}
     source["metadata"] = source

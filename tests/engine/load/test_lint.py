@@ -68,6 +68,12 @@ def test_cycle_is_an_error_that_names_it(registry):
     assert found(document, registry) == [("chain.cycle", "error", "cycle detected in rule chain: b -> c -> b")]
 
 
+def test_cycle_through_parallel_connections_is_named_once_at_the_first(registry):
+    text = '{"metadata": {"nodes": [{"id": "a", "type": "pass"}], "connections": [\n'
+    text += '{"fromId": "a", "toId": "a", "type": "Success"},\n{"fromId": "a", "toId": "a", "type": "Failure"}]}}'
+    assert [(problem.line, problem.code) for problem in check(read(text), registry)] == [(2, "chain.cycle")]
+
+
 def test_long_cycle_is_shortened(registry):
     names = [f"n{index}" for index in range(20)]
     edges = [f"{name} Success {names[(index + 1) % 20]}" for index, name in enumerate(names)]
@@ -121,11 +127,14 @@ def test_endpoints_in_a_sub_chain_are_errors(registry):
     ]
 
 
-@pytest.mark.parametrize("index", [-1, 1])
-def test_first_node_index_outside_the_nodes_is_an_error(registry, index):
-    ((code, severity, text),) = found(chain({"a": "pass"}, firstNodeIndex=index), registry)
-    assert (code, severity) == ("chain.first-node-index", "error")
-    assert str(index) in text
+def test_negative_first_node_index_is_an_error(registry):
+    text = "firstNodeIndex is -1; it counts from 0"
+    assert found(chain({"a": "pass"}, firstNodeIndex=-1), registry) == [("chain.first-node-index", "error", text)]
+
+
+def test_first_node_index_past_the_end_is_a_warning(registry):
+    text = "firstNodeIndex is 1, past the 1 nodes: the chain counts as empty"
+    assert found(chain({"a": "pass"}, firstNodeIndex=1), registry) == [("chain.no-nodes", "warning", text)]
 
 
 def test_negative_first_node_index_without_nodes_is_an_error(registry):
