@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import httpx
 
 _CLOSE_TIMEOUT_S = 5.0
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class HttpClients:
@@ -117,7 +118,8 @@ class HttpClient:
         Args:
             method: `GET`, `POST` ...
             url: An `http://`, `https://` or `mock://` address.
-            headers: Names and values; a name may come more than once in a list of pairs.
+            headers: Names and values; a name may come more than once in a list of pairs. `Content-Length` and
+                `Transfer-Encoding` are left out: the client works them out itself.
             content: The body; text is sent as UTF-8. `None` sends none.
 
         Raises:
@@ -146,11 +148,12 @@ class HttpClient:
 
         address = checked_url(url)
         checked = _checked_headers(headers)
+        body = content.encode("utf-8", "replace") if isinstance(content, str) else content
         pool = await self._pool()
         limit = asyncio.timeout(self.options.total_timeout_s)
         try:
             async with limit:
-                request = pool.build_request(method.upper(), address, headers=checked, content=content)
+                request = pool.build_request(method.upper(), address, headers=checked, content=body)
                 with translated(address, self.options):
                     response = await pool.send(request, stream=True)
                 answer = HttpResponse(response, self.options, limit)
@@ -264,13 +267,14 @@ def _new_context(verify: bool, ca_file: str) -> ssl.SSLContext:
 
 
 def _checked_headers(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """Give the headers as bytes, values as UTF-8.
+    """Give the headers as bytes, values as UTF-8, without those that frame the body.
 
     Raises:
         Refused: When a name or value could be read as more than one header.
     """
     pairs = cast("Mapping[str, str]", headers).items() if isinstance(headers, Mapping) else headers
-    return [_checked_header(name.strip(), value.strip()) for name, value in pairs]
+    checked = [_checked_header(name.strip(), value.strip()) for name, value in pairs]
+    return [header for header in checked if header[0].lower() not in _FRAMING]
 
 
 def _checked_header(name: str, value: str) -> tuple[bytes, bytes]:

@@ -29,7 +29,11 @@ def checked_url(address: str) -> httpx.URL:
     try:
         url = httpx.URL(address)
     except (httpx.InvalidURL, UnicodeError) as error:
-        raise Refused(f"the address of the request cannot be read: {error}") from error
+        # What the library says may quote the part of the address that is a password.
+        raise Refused(
+            "the address of the request cannot be read: its host, its port or a character in it is wrong",
+            hint="write it as http://host:port/path",
+        ) from error
     if url.scheme not in ("http", "https", "mock"):
         raise Refused(
             f"the address of the request begins with {url.scheme + ':' if url.scheme else 'no scheme'}; "
@@ -37,6 +41,8 @@ def checked_url(address: str) -> httpx.URL:
         )
     if not url.host:
         raise Refused("the address of the request names no host")
+    if url.port is not None and not 0 < url.port < 65536:
+        raise Refused(f"the address of the request names the port {url.port}, which does not exist")
     return url
 
 

@@ -35,6 +35,9 @@ _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 class Guard:
     """Says no to hosts that are not allowed.
 
+    Names are checked, and the address that a connection really got before anything is sent on it. Through a proxy only
+    names are: there it is the proxy that looks them up.
+
     Args:
         allowed_hosts: When given, only these hosts are called. A pattern is a name (`api.example.com`,
             `*.example.com`), an address or a network (`10.0.0.0/8`), each with or without `:port`.

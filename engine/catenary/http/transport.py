@@ -218,8 +218,10 @@ class _Exchange(httpx.AsyncByteStream):
         task, self._task = self._task, None
         if task is None:
             return
-        await asyncio.wait([task], timeout=0.1)
-        task.cancel()
+        try:
+            await asyncio.wait([task], timeout=0.1)
+        finally:
+            task.cancel()
         await asyncio.wait([task])
         if not task.cancelled():
             task.exception()  # a broken script shows as a broken connection, as it does over a socket

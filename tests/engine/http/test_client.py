@@ -183,14 +183,34 @@ async def test_a_redirect_to_a_metadata_address_is_refused(clients):
         ("ftp://a.test/", "begins with ftp:"),
         ("http://", "names no host"),
         ("http://a.test/\r\nX: y", "line break"),
-        ("http://a.test:port/", "cannot be read"),
+        ("http://me:s3cret/x@a.test/", "cannot be read"),
+        ("http://a.test:99999/", "port 99999"),
+        ("http://a.test/\ud800", "cannot be read"),
+        ("http://2852039166/", r"\(169\.254\.169\.254\) is a link-local"),
         ("http://169.254.169.254/", "link-local"),
         ("http://[fe80::1]/", "link-local"),
     ],
 )
 async def test_an_address_that_cannot_be_called_is_refused(clients, url, text):
-    with pytest.raises(Refused, match=text):
+    with pytest.raises(Refused, match=text) as caught:
         await clients.client().request("GET", url)
+    assert SECRET not in str(caught.value)
+
+
+async def test_a_method_that_is_none_is_refused(clients, server):
+    with pytest.raises(Refused, match="cannot be sent"):
+        await clients.client().request("A\r\nX: y", server.url)
+
+
+async def test_headers_that_frame_the_body_are_worked_out(clients, server, api):
+    headers = {"Content-Length": "2", "Transfer-Encoding": "chunked"}
+    await clients.client().request("POST", server.url, headers=headers, content="abcd")
+    assert (api.requests[0].text, api.requests[0].headers["content-length"]) == ("abcd", "4")
+
+
+async def test_half_a_character_is_sent_as_a_question_mark(clients, server, api):
+    await clients.client().request("POST", server.url, content="a\ud800")
+    assert api.requests[0].text == "a?"
 
 
 @pytest.mark.parametrize(
@@ -242,6 +262,22 @@ async def test_an_unknown_host_is_told(clients, monkeypatch):
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", no_such_host)
     with pytest.raises(ConnectFailed, match=r"nowhere\.invalid:80: no such host"):
         await clients.client().request("GET", "http://nowhere.invalid/")
+
+
+async def test_other_trouble_is_told_in_the_words_of_the_system(clients, monkeypatch):
+    async def no_network(*args, **kwargs):
+        raise OSError(101, "Network is unreachable")
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", no_network)
+    with pytest.raises(ConnectFailed, match=r"a\.test:80: Network is unreachable"):
+        await clients.client().request("GET", "http://a.test/")
+
+
+async def test_a_request_that_nobody_takes_is_told(clients):
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        client = clients.client(HttpOptions(read_timeout_s=0.2))
+        with pytest.raises(TooSlow, match=r"did not take the request within 0\.2 s"):
+            await client.request("POST", f"http://127.0.0.1:{deaf.getsockname()[1]}/", content=bytes(20_000_000))
 
 
 async def test_a_connection_that_breaks_is_told(clients):
