@@ -35,6 +35,7 @@ class Chain:
         definition: The chain as written.
         engine: The engine it belongs to.
         environment: What its expressions, templates and scripts were compiled with.
+        must_open: True while components with an `async def open` wait for the first run.
         version: 1 for the first one loaded under the id, one more with each reload.
     """
 
@@ -54,6 +55,7 @@ class Chain:
         self.version = 1
         self.active = 0
         self.retired = False
+        self.must_open = False
         self._limits = limits
         self._nodes = list(nodes)
         self._opened: list[Component[Any]] = []
@@ -133,6 +135,7 @@ class Chain:
             component = step.component
             if inspect.iscoroutinefunction(component.open):
                 self._unopened.append((step.node_id, component))
+                self.must_open = True
                 continue
             try:
                 component.open(opening_context(step))
@@ -141,11 +144,6 @@ class Chain:
                 self.close_now()
                 raise
             self._opened.append(component)
-
-    @property
-    def must_open(self) -> bool:
-        """True while components with an `async def open` wait for the first run."""
-        return bool(self._unopened)
 
     async def open_rest(self) -> None:
         """Open the components whose `open` is an `async def`, once, whoever asks first.
@@ -164,6 +162,7 @@ class Chain:
                     raise EngineError(f"node {node_id!r} cannot be opened: {error}") from error
                 self._opened.append(component)
                 self._unopened.pop(0)
+            self.must_open = False
 
     @contextmanager
     def in_use(self) -> Generator[None]:

@@ -54,7 +54,7 @@ class Step:
         self.node_id = node.id
         self.component = component
         self.index = index
-        self.run: Callable[..., Any] = component.run
+        self.run: Callable[..., Any]
         self.plain: dict[str, Step] = {}
         self.loops: dict[str, Step] = {}
         self.routes: dict[str, Route] = {}

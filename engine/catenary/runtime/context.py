@@ -30,17 +30,19 @@ class Context:
     one of its own, valid until it returns. In `open` there is no run yet: what belongs to a run raises there.
     """
 
-    # Defaults of the class: a context is made for each visit of an async node.
-    _step: Step
-    _sender: Step | None = None
-    _relation: Relation | str = ""
-    _over = False
-    _emitted = False
-    _visit = 0
+    # A context is made for each visit of an async node: `_emitted` and `_visit` are there only once they are set.
+    __slots__ = ("_crew", "_emitted", "_relation", "_run", "_sender", "_step", "_visit")
+    _emitted: bool
+    _visit: int
 
-    def __init__(self, run: Run | None, crew: Crew | None) -> None:
+    def __init__(
+        self, run: Run | None, crew: Crew | None, step: Step, sender: Step | None, relation: Relation | str
+    ) -> None:
         self._run = run
-        self._crew = crew
+        self._crew = crew  # None when the visit is over, and for a plain `def`
+        self._step = step
+        self._sender = sender
+        self._relation = relation
 
     # The node and its chain
 
@@ -149,6 +151,16 @@ class Context:
         run.outputs[self._step.node_id] = message
 
     @property
+    def visit(self) -> int:
+        """The number of this visit among the visits of the run, from 1; 0 when nobody watches the run."""
+        return getattr(self, "_visit", 0)
+
+    @property
+    def has_emitted(self) -> bool:
+        """True once this visit has sent something on the way."""
+        return getattr(self, "_emitted", False)
+
+    @property
     def watched(self) -> bool:
         """True when somebody listens to the events of this run."""
         run = self._run
@@ -172,7 +184,7 @@ class Context:
             EngineError: When the visit is over already, or the node is a plain `def`.
             DepthLimitReached: When emissions and sub-runs are nested too deeply.
         """
-        if self._over or self._crew is None:
+        if self._crew is None:
             raise EngineError(
                 f"node {self.node_id!r}: emit() after the visit was over",
                 hint="await every emit() before run() returns; a plain def returns what it has to say",
@@ -241,6 +253,4 @@ class Context:
 
 def opening_context(step: Step) -> Context:
     """Give the context that a component's `open` gets."""
-    ctx = Context(None, None)
-    ctx._step = step
-    return ctx
+    return Context(None, None, step, None, "")

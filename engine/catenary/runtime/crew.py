@@ -33,7 +33,7 @@ class Crew:
             CancelledError, CatenaryError: What stopped the run; all tasks are done by then.
         """
         try:
-            await self.run.work(self, self.ready.pop())
+            await self.run.work(self.ready, self, self.ready.pop())
             if self.tasks:
                 await self.settle()
         except BaseException:
@@ -58,7 +58,7 @@ class Crew:
 
     async def _work(self, token: Token) -> None:
         try:
-            await self.run.work(self, token, in_task=True)
+            await self.run.work(self.ready, self, token, in_task=True)
         except asyncio.CancelledError:
             # Without a cancelled run a CancelledError never gets here: the loop turns it into a Failure.
             raise

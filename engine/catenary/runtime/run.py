@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
     from catenary.runtime.compiled import Compiled
-    from catenary.runtime.tokens import Token
+    from catenary.runtime.tokens import Ready, Token
     from catenary.runtime.watch import Watch
 
 STRIDE = 64  # hops between two looks at the clock
@@ -53,12 +53,15 @@ class Run:
     """The journey of one message through one compiled chain; a sub-run is a `Run` with a `parent`.
 
     Attributes:
-        root: The run at the top; itself for that one.
+        crew: The tasks of the run, once there are any.
+        context: What all plain `def` nodes of the run get.
+        depth: How deep the run is nested in others.
         stopping: Why the run is being stopped: one of the texts above, or None. Asked of the root.
         fault: The error of the kernel, or of the host's code, that ends this run.
         task: The asyncio task that drives the run, once somebody needs to know it.
         cancelling: How often that task had been asked to stop when the run began.
         cancels: 1 once the kernel itself has cancelled the task.
+        live: False once the run is stopped, or has a fault: no node is visited any more.
         has_loop: False while the run is driven by hand, without an event loop. Asked of the root.
         deadline: The end of the run's time on the monotonic clock, or None. Asked of the root.
         watch: The listeners to the run's events, or None.
@@ -67,7 +70,11 @@ class Run:
     """
 
     # Defaults of the class, not slots: a run that needs none of them pays for none.
+    crew: Crew | None = None
+    context: Context | None = None
+    depth = 0
     parent: Run | None = None
+    _root: Run | None = None
     parent_visit = 0
     each: Callable[[End], Awaitable[None]] | None = None
     watch: Watch | None = None
@@ -76,7 +83,6 @@ class Run:
     task: asyncio.Task[Any] | None = None
     timer: asyncio.TimerHandle | None = None
     deadline: float | None = None
-    has_loop = True
     cancelling = 0
     cancels = 0
     outputs: dict[str, Message] | None = None
@@ -86,8 +92,8 @@ class Run:
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
         self.core = Core(compiled)
-        self.context = Context(self, None)
-        self.root: Run = self
+        self.has_loop = True
+        self.live = True
 
     @classmethod
     def inside(cls, parent: Run, compiled: Compiled, visit: int) -> Run:
@@ -95,9 +101,14 @@ class Run:
         run = cls(compiled)
         run.parent = parent
         run.parent_visit = visit
-        run.root = parent.root
+        run._root = parent.root
         run.watch = parent.watch
         return run
+
+    @property
+    def root(self) -> Run:
+        """The run at the top; this one if it is no sub-run."""
+        return self if self._root is None else self._root
 
     @property
     def id(self) -> str:
@@ -117,7 +128,7 @@ class Run:
     def scope(self, scope: Scope) -> None:
         self._scope = scope
 
-    async def drive(self, depth: int = 0) -> None:
+    async def drive(self) -> None:
         """Visit everything the core has ready until the run is over.
 
         Raises:
@@ -125,33 +136,47 @@ class Run:
             CatenaryError: An error of the kernel.
         """
         ready = self.core.ready
-        if not ready:
-            return
-        crew = Crew(self, ready, depth)
         try:
-            await self.work(crew, ready.pop())
-            if crew.tasks:
-                await crew.settle()
+            if ready:
+                await self.work(ready, None, ready.pop())
+                if self.crew is not None:
+                    await self.crew.settle()
         except BaseException as error:
-            await crew.stop()
-            self._abandon_joins()
-            if self.cancels:
-                assert self.task is not None
-                self.task.uncancel()
-            if self.fault is not None and self.fault is not error:
-                raise self.fault from None
-            raise
+            fault = await self.wind_up(error)
+            if fault is error:
+                raise
+            raise fault from None
+        finally:
+            self.context = self.crew = None  # they know the run: no circle is left for the collector
 
-    async def work(self, crew: Crew, token: Token, *, in_task: bool = False) -> None:  # noqa: C901, PLR0912
+    async def wind_up(self, error: BaseException) -> BaseException:
+        """Stop what is still running after an error, write down which branches were cut off, and give what to raise."""
+        if self.crew is not None:
+            await self.crew.stop()
+        for token in self.core.ready:
+            self.interrupted(token)
+        self.core.ready.clear()
+        self._abandon_joins()
+        if self.cancels:
+            assert self.task is not None
+            self.task.uncancel()
+        return error if self.fault is None else self.fault
+
+    async def work(self, ready: Ready, crew: Crew | None, token: Token, *, in_task: bool = False) -> None:  # noqa: C901, PLR0912
         """Visit a token, what follows it, and whatever else is ready, until nothing is.
 
-        With `in_task` the token is an async one that got this task for itself, and is awaited in place.
+        Args:
+            ready: The tokens that may be visited besides; others may add to it meanwhile.
+            crew: Whose tokens these are; None for the run's own crew, which is made when it is needed.
+            token: The first one to visit.
+            in_task: True when the token is an async one that got this task for itself, and is awaited in place.
         """
         core = self.core
-        root = self.root
-        ready = crew.ready
+        root = self if self._root is None else self._root
         ctx = self.context
-        attended = self.attended
+        if ctx is None:
+            ctx = self.context = Context(self, None, token[0], None, "")
+        attended = self.each is not None or self.watch is not None or self.compiled.limits.stop_on_failure
         stride = countdown = STRIDE if root.deadline is None else 1
         since = 0.0
         task: asyncio.Task[Any] | None = None
@@ -178,6 +203,10 @@ class Run:
                 except (Exception, CancelledError) as error:
                     emission = failure(error, message)
             elif kind is AsyncStep:
+                if crew is None:
+                    crew = self.crew
+                    if crew is None:
+                        crew = self.crew = Crew(self, ready, self.depth)
                 if not root.has_loop and step.waits:  # type: ignore[attr-defined]  # the class was just compared
                     await ask_for_loop()
                     root.arm()
@@ -192,16 +221,13 @@ class Run:
                         assert task is not None
                         cancelling = task.cancelling()
                 in_place = False
-                own = Context(self, crew)
-                own._step = step
-                own._sender = sender
-                own._relation = relation
+                own = Context(self, crew, step, sender, relation)
                 try:
                     emission = await step.run(own, message)
                 except (Exception, CancelledError) as error:
                     emission = failure(error, message)
-                own._over = True
-                if root.stopping or self.fault or (task is not None and task.cancelling() > cancelling):
+                own._crew = None
+                if not root.live or not self.live or (task is not None and task.cancelling() > cancelling):
                     # Also when the node swallowed the cancellation: there is no next hop.
                     self.interrupted((step, message, sender, relation))
                     raise CancelledError
@@ -250,7 +276,7 @@ class Run:
 
     async def emit(self, ctx: Context, relation: Relation | str, message: Message) -> None:
         """Send one emission of a visit that goes on, and wait until all that came of it is done."""
-        if self.root.stopping or self.fault:
+        if not self.root.live or not self.live:
             raise CancelledError
         if not is_pair((relation, message)):
             raise TypeError(f"emit({relation!r}, {message!r}): a relation and a message are asked for")
@@ -293,12 +319,14 @@ class Run:
         """Stop the run from outside: cancel what runs, and let open branches end as `Failure` with this text."""
         if self.stopping is None:
             self.stopping = reason
+            self.live = False
             self._cancel_task()
 
     def abort(self, error: BaseException) -> None:
         """End the run with an error that a task of it met; the task that drives it raises it."""
         if self.fault is None:
             self.fault = error
+            self.live = False
             self._cancel_task()
 
     def _cancel_task(self) -> None:
@@ -344,7 +372,8 @@ class Run:
         root = self.root
         if root.deadline is not None and now >= root.deadline and root.stopping is None:
             root.stopping = EXPIRED
-        if root.stopping or self.fault:
+            root.live = False
+        if not root.live or not self.live:
             self.interrupted(token)
             raise CancelledError
         if not since or not root.has_loop or now - since < SLICE_S:

@@ -70,13 +70,14 @@ async def _perform(
     scope: Values | None,
 ) -> list[End]:
     run, crew = ctx._run, ctx._crew
-    if run is None or crew is None or ctx._over:
+    if run is None or crew is None:
         raise EngineError(
             f"node {ctx.node_id!r}: only an async def run may run chains and nodes, and only while it runs"
         )
     depth = run.deeper(crew.depth)
-    sub = Run.inside(run, compiled, ctx._visit)
+    sub = Run.inside(run, compiled, ctx.visit)
     sub.each = each
+    sub.depth = depth
     if scope is not None:
         sub.scope = Scope(scope, run.scope)
     with chain.in_use():
@@ -87,5 +88,5 @@ async def _perform(
             await chain.open_rest()
         begin(sub, message, start)
         with suppress(Halt):  # the chain stops at its first failure, which is among the ends
-            await sub.drive(depth)
+            await sub.drive()
     return sub.core.ends

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Token: TypeAlias = "tuple[Step, Any, Step | None, Relation | str]"
 Ready: TypeAlias = "list[Token]"
 
-_new_end = End.__new__
+_new_end: Any = tuple.__new__  # what `End(...)` comes to, without its Python frame
 
 
 class Core:
@@ -112,7 +112,7 @@ class Core:
             error = relation.error
             relation = FAILURE
         gated = self.compiled.gated and not is_end_node and relation != FAILURE
-        self.ends.append(_new_end(End, step.node_id, relation, message, error, gated))
+        self.ends.append(_new_end(End, (step.node_id, relation, message, error, gated)))
 
     def end_with(self, node_id: str, relation: Failed, message: Message) -> None:
         """Write down a failure that belongs to no step."""

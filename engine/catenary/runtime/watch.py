@@ -96,7 +96,7 @@ class Watch:
 
 def _place(ctx: Context) -> dict[str, Any]:
     run = ctx._run
-    return {"node_id": ctx.node_id, "visit": ctx._visit, "parent": run.parent_visit if run else 0}
+    return {"node_id": ctx.node_id, "visit": ctx.visit, "parent": run.parent_visit if run else 0}
 
 
 def observed(placed: Placed) -> Placed:

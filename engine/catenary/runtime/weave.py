@@ -38,7 +38,7 @@ def weave(node: NodeDefinition, component: Component[Any], *, keeps_output: bool
         component: The instance behind it.
         keeps_output: True when the settings of some node name this one.
     """
-    run: Runs = component.run
+    run: Runs = component.run if not component.ends else _never
     is_async = inspect.iscoroutinefunction(run)
     waits = is_async and component.waits
     if component.collects:
@@ -56,6 +56,10 @@ def weave(node: NodeDefinition, component: Component[Any], *, keeps_output: bool
     if keeps_output:
         run = _kept(run, is_async=is_async)
     return Placed(node, component, run, is_async, waits)
+
+
+def _never(_ctx: Context, _message: Any) -> None:
+    """Stand in for the `run` of a node at which branches end: the loop does not call it."""
 
 
 def after(run: Runs, then: Callable[[Context, Any, Any], Any], *, is_async: bool) -> Runs:
@@ -146,7 +150,7 @@ def _retried(run: Runs, policy: Retry, *, is_async: bool) -> Runs:
             except Exception as error:
                 emission = failure(error, message)
             error = _failed_with(emission)
-            if error is None or attempt > policy.max_retries or ctx._emitted or not _may_help(error):
+            if error is None or attempt > policy.max_retries or ctx.has_emitted or not _may_help(error):
                 return emission
             await ctx.clock.sleep(policy.wait_s(attempt, random.random()))
         raise AssertionError("the last attempt returns")
