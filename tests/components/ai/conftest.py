@@ -11,9 +11,10 @@ from catenary import Engine, Message
 from catenary.testing import FakeClock, ScriptedModel, serve
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Generator
 
     from catenary import Outcome
+    from catenary.http import AsgiApp
     from catenary.jsontext import Json
 
 
@@ -44,9 +45,29 @@ class Bench:
         return self.model.requests[-1].messages
 
 
+class Outlet:
+    """An application on a real port that stays the same for all tests; what answers there is plugged in."""
+
+    def __init__(self) -> None:
+        self.app: AsgiApp | None = None
+        self.url = ""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> Any:
+        assert self.app is not None
+        return await self.app(scope, receive, send)
+
+
+@pytest.fixture(scope="session")
+def outlet() -> Generator[Outlet]:
+    made = Outlet()
+    with serve(made) as server:
+        made.url = server.url
+        yield made
+
+
 @pytest.fixture
-async def bench() -> AsyncGenerator[Bench]:
+async def bench(outlet: Outlet) -> AsyncGenerator[Bench]:
     model, clock = ScriptedModel(), FakeClock(auto=True)
-    with serve(model) as server:
-        async with Engine({"site": "Hull"}, clock=clock) as engine:
-            yield Bench(engine, model, clock, server.url)
+    outlet.app = model
+    async with Engine({"site": "Hull"}, clock=clock) as engine:
+        yield Bench(engine, model, clock, outlet.url)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from catenary.http import HttpClients, HttpOptions
-from catenary.testing import RecordingApi, Reply, ScriptedModel, calls, dropped, serve, too_many_requests
+from catenary.testing import RecordingApi, Reply, ScriptedModel, calls, dropped, too_many_requests
 from catenary.testing.api import Answer
 from catenary_components.ai.models.key import ApiKey
 from catenary_components.ai.models.openai import OpenAIModel
 from catenary_components.ai.models.types import ChatMessage, ChatRequest, ModelError, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from catenary_components.ai.models.types import Piece
 
@@ -24,13 +24,18 @@ REQUEST = ChatRequest((ChatMessage("user", "hi"),))
 SECRET = "sk-1234567890abcdef"
 
 
-@asynccontextmanager
-async def client(app: object, *, silence_s: float = 5.0, key: str = SECRET) -> AsyncGenerator[OpenAIModel]:
+@pytest.fixture
+async def client(outlet: Any) -> AsyncGenerator[Callable[..., OpenAIModel]]:
+    """Gives a client of an application on a real port."""
     clients = HttpClients()
-    with serve(app) as server:  # type: ignore[arg-type]
+
+    def made(app: object, *, silence_s: float = 5.0, key: str = SECRET) -> OpenAIModel:
+        outlet.app = app
         http = clients.client(HttpOptions(read_timeout_s=silence_s))
-        yield OpenAIModel(http, f"{server.url}/v1/", ApiKey(key), "m", lambda: 60_000)
-        await clients.close()
+        return OpenAIModel(http, f"{outlet.url}/v1/", ApiKey(key), "m", lambda: 60_000)
+
+    yield made
+    await clients.close()
 
 
 async def pieces(model: OpenAIModel) -> list[Piece]:
@@ -44,28 +49,28 @@ async def failure(model: OpenAIModel, *, stream: bool = False) -> ModelError:
     return raised.value
 
 
-async def test_a_request_goes_to_chat_completions_with_the_key() -> None:
+async def test_a_request_goes_to_chat_completions_with_the_key(client) -> None:
     script = ScriptedModel(["hello"])
-    async with client(script) as model:
-        reply = await model.generate(REQUEST)
+    model = client(script)
+    reply = await model.generate(REQUEST)
     assert reply.content == "hello"
     assert reply.usage == Usage(10, 1, 11)
     assert script.requests[0].path == "/v1/chat/completions"
     assert script.requests[0].headers["authorization"] == f"Bearer {SECRET}"
 
 
-async def test_without_a_key_no_token_is_sent() -> None:
+async def test_without_a_key_no_token_is_sent(client) -> None:
     script = ScriptedModel(["hello"])
-    async with client(script, key="") as model:
-        await model.generate(REQUEST)
+    model = client(script, key="")
+    await model.generate(REQUEST)
     assert "authorization" not in script.requests[0].headers
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7])
-async def test_a_stream_is_read_however_it_is_cut(cut: int) -> None:
+async def test_a_stream_is_read_however_it_is_cut(client, cut: int) -> None:
     script = ScriptedModel([Reply(pieces=["Grüße", " ", "aus Österreich"], reasoning="hm", cut_bytes=cut)])
-    async with client(script) as model:
-        got = await pieces(model)
+    model = client(script)
+    got = await pieces(model)
     assert [piece.content for piece in got if piece.content] == ["Grüße", " ", "aus Österreich"]
     assert [piece.reasoning for piece in got if piece.reasoning] == ["hm"]
     assert got[-1].usage == Usage(10, 3, 13)
@@ -73,98 +78,98 @@ async def test_a_stream_is_read_however_it_is_cut(cut: int) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_an_http_error_is_told_with_status_and_host(stream: bool) -> None:
-    async with client(ScriptedModel([too_many_requests(retry_after=7)])) as model:
-        error = await failure(model, stream=stream)
+async def test_an_http_error_is_told_with_status_and_host(client, stream: bool) -> None:
+    model = client(ScriptedModel([too_many_requests(retry_after=7)]))
+    error = await failure(model, stream=stream)
     assert str(error) == "error, status code: 429, status: 429 Too Many Requests, message: too many requests"
     assert (error.status, error.retryable, error.retry_after_s) == (429, True, 7)
     assert error.endpoint.startswith("127.0.0.1:")
 
 
 @pytest.mark.parametrize(("status", "retryable"), [(400, False), (401, False), (500, True), (501, False), (529, True)])
-async def test_the_status_decides_whether_another_try_may_help(status: int, retryable: bool) -> None:
-    async with client(ScriptedModel([Reply(status=status, body="no")])) as model:
-        error = await failure(model)
+async def test_the_status_decides_whether_another_try_may_help(client, status: int, retryable: bool) -> None:
+    model = client(ScriptedModel([Reply(status=status, body="no")]))
+    error = await failure(model)
     assert (error.status, error.retryable) == (status, retryable)
     assert str(error).endswith("message: no")
 
 
-async def test_the_key_is_masked_in_what_the_service_says() -> None:
-    async with client(ScriptedModel([Reply(status=401, body={"error": f"bad key {SECRET}"})])) as model:
-        error = await failure(model)
-        shown = repr(model)
+async def test_the_key_is_masked_in_what_the_service_says(client) -> None:
+    model = client(ScriptedModel([Reply(status=401, body={"error": f"bad key {SECRET}"})]))
+    error = await failure(model)
+    shown = repr(model)
     assert SECRET not in str(error) + shown
     assert "bad key sk-1****cdef" in str(error)
 
 
-async def test_an_answer_that_is_no_json_is_an_error() -> None:
-    async with client(ScriptedModel([Reply(body="<html>")])) as model:
-        error = await failure(model)
+async def test_an_answer_that_is_no_json_is_an_error(client) -> None:
+    model = client(ScriptedModel([Reply(body="<html>")]))
+    error = await failure(model)
     assert "is not JSON" in str(error)
     assert not error.retryable
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_broken_connection_may_be_tried_again(stream: bool) -> None:
-    async with client(ScriptedModel([dropped(after=2, text="a b c")])) as model:
-        assert (await failure(model, stream=stream)).retryable
+async def test_a_broken_connection_may_be_tried_again(client, stream: bool) -> None:
+    model = client(ScriptedModel([dropped(after=2, text="a b c")]))
+    assert (await failure(model, stream=stream)).retryable
 
 
-async def test_a_stream_that_ends_too_early_is_broken() -> None:
+async def test_a_stream_that_ends_too_early_is_broken(client) -> None:
     body = b'data: {"choices":[{"delta":{"content":"half"}}]}\n\n'
     api = RecordingApi([Answer(body=body, headers={"Content-Type": "text/event-stream"})])
-    async with client(api) as model:
-        error = await failure(model, stream=True)
+    model = client(api)
+    error = await failure(model, stream=True)
     assert "broke off before the reply was complete" in str(error)
     assert error.retryable
 
 
-async def test_a_stream_without_its_end_mark_is_whole_when_it_says_why_it_ended() -> None:
-    async with client(ScriptedModel([Reply(text="all of it", done=False)])) as model:
-        got = await pieces(model)
+async def test_a_stream_without_its_end_mark_is_whole_when_it_says_why_it_ended(client) -> None:
+    model = client(ScriptedModel([Reply(text="all of it", done=False)]))
+    got = await pieces(model)
     assert "".join(piece.content for piece in got) == "all of it"
 
 
-async def test_an_error_within_a_stream_is_an_error() -> None:
-    async with client(ScriptedModel([Reply(text="a", error_event={"message": "overheated"})])) as model:
-        assert "overheated" in str(await failure(model, stream=True))
+async def test_an_error_within_a_stream_is_an_error(client) -> None:
+    model = client(ScriptedModel([Reply(text="a", error_event={"message": "overheated"})]))
+    assert "overheated" in str(await failure(model, stream=True))
 
 
-async def test_an_event_that_is_no_json_is_an_error() -> None:
+async def test_an_event_that_is_no_json_is_an_error(client) -> None:
     api = RecordingApi([Answer(body=b"data: {half\n\n", headers={"Content-Type": "text/event-stream"})])
-    async with client(api) as model:
-        assert "an event of the stream is not JSON: {half" in str(await failure(model, stream=True))
+    model = client(api)
+    assert "an event of the stream is not JSON: {half" in str(await failure(model, stream=True))
 
 
-async def test_a_service_that_cannot_stream_is_understood() -> None:
+async def test_a_service_that_cannot_stream_is_understood(client) -> None:
     body = {"choices": [{"message": {"content": "all", "tool_calls": [{"id": "c", "function": {"name": "t"}}]}}]}
-    async with client(RecordingApi([body])) as model:
-        (piece,) = await pieces(model)
+    model = client(RecordingApi([body]))
+    (piece,) = await pieces(model)
     assert piece.content == "all"
     assert piece.tool_calls[0].name == "t"
 
 
-async def test_silence_is_a_timeout() -> None:
-    async with client(ScriptedModel([Reply(text="late", delay_s=3)]), silence_s=0.1) as model:
-        error = await failure(model)
+async def test_silence_is_a_timeout(client) -> None:
+    model = client(ScriptedModel([Reply(text="late", delay_s=3)]), silence_s=0.1)
+    error = await failure(model)
     assert "did not answer within 0.1 s" in str(error)
     assert (error.retryable, error.status) == (True, 0)
 
 
-async def test_cancelling_closes_the_stream() -> None:
+async def test_cancelling_closes_the_stream(client) -> None:
     script = ScriptedModel([Reply(pieces=["x"] * 1000, piece_delay_s=0.02)])
-    async with client(script) as model:
-        task = asyncio.create_task(pieces(model))
-        await asyncio.sleep(0.3)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await asyncio.to_thread(script.requests[0].wait_disconnected, 1.0)
+    model = client(script)
+    task = asyncio.create_task(pieces(model))
+    await asyncio.sleep(0.3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(script.requests[0].wait_disconnected, 1.0)
 
 
-async def test_tool_calls_come_in_fragments() -> None:
-    async with client(ScriptedModel([calls("stock", sku="a long enough argument")])) as model:
-        got = await pieces(model)
+async def test_tool_calls_come_in_fragments(client) -> None:
+    model = client(ScriptedModel([calls("stock", sku="a long enough argument")]))
+    got = await pieces(model)
     fragments = [call for piece in got for call in piece.tool_calls]
     assert len(fragments) > 2
     assert {call.index for call in fragments} == {0}
