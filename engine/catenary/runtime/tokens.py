@@ -6,7 +6,7 @@ join the message is the list of arrivals. Runners take tokens from the ready lis
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from catenary.errors import StepLimitReached
 from catenary.relation import FAILURE, Failed, Relation
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Token: TypeAlias = "tuple[Step, Any, Step | None, Relation | str]"
 Ready: TypeAlias = "list[Token]"
 
-_new_end: Any = tuple.__new__  # what `End(...)` comes to, without its Python frame
+_new_end: Any = cast("Any", tuple).__new__  # what `End(...)` comes to, without its Python frame
 
 
 class Core:
