@@ -22,7 +22,7 @@ async def stream(chain: Chain, message: Any, options: Mapping[str, Any]) -> Asyn
             listener(event)
         events.put_nowait(event)
 
-    run = asyncio.create_task(chain.run(message, **{**options, "listener": note}))
+    run = asyncio.create_task(chain.run(message, **dict[str, Any](options, listener=note)))
     run.add_done_callback(lambda _: events.put_nowait(None))
     try:
         while (event := await events.get()) is not None:
