@@ -233,6 +233,8 @@ class Run:
                     raise CancelledError
             else:
                 core.end(step, relation, message, is_end_node=True)
+                if attended:
+                    await self._attend(len(core.ends) - 1)
                 emission = None
 
             made = len(core.ends) if attended else 0
