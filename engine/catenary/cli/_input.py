@@ -1,0 +1,111 @@
+"""Where the messages of a run come from: `-d`, a file or stdin, whole or line by line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+
+    from catenary.message import Message
+
+STDIN = "-"
+_CHUNK_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What was asked for as input: the text of `-d`, the path of `-f`, or stdin; nothing is empty input."""
+
+    data: str | None = None
+    file: str | None = None
+    stdin: bool = False
+
+    @classmethod
+    def of(cls, data: str | None, file: str | None, dash: str | None) -> Source:
+        """Put the options together. Raises: click.UsageError: when they name more than one source, or a wrong one."""
+        if dash not in {None, STDIN}:
+            raise click.UsageError(f"unexpected argument {dash!r}: give data with -d, a file with -f, stdin as -")
+        if sum(given is not None for given in (data, file, dash)) > 1:
+            raise click.UsageError("give the data once: with -d, with -f, or as - for stdin")
+        return cls(data, None if file == STDIN else file, STDIN in {dash, file})
+
+    @property
+    def is_given(self) -> bool:
+        """True when some source was named."""
+        return self.stdin or self.file is not None or self.data is not None
+
+    def read(self) -> bytes:
+        """Give all of the input."""
+        with self._opened() as read:
+            return b"".join(iter(read, b""))
+
+    def lines(self) -> Iterator[bytes]:
+        """Give the input line by line as it comes, without line ends; blank lines are left out."""
+        with self._opened() as read:
+            yield from _lines(iter(read, b""))
+
+    def count_lines(self) -> int | None:
+        """Give the number of lines; `None` when it cannot be known in advance."""
+        return None if self.stdin else sum(1 for _ in self.lines())
+
+    @contextmanager
+    def _opened(self) -> Generator[Callable[[], bytes]]:
+        """Give a function that reads what comes next, and nothing at the end."""
+        if self.stdin:
+            stream = stdin()
+            # Read past the buffer: a thread that waits inside it would hold its lock when the program ends.
+            yield _reader(getattr(stream, "raw", stream))
+        elif self.file is not None:
+            try:
+                with Path(self.file).open("rb") as stream:
+                    yield _reader(stream)
+            except OSError as error:
+                raise click.UsageError(f"cannot read {self.file}: {error.strerror or error}") from None
+        else:
+            chunks = iter([os.fsencode(self.data or "")])
+            yield lambda: next(chunks, b"")
+
+
+def make_message(raw: bytes, message_type: str, data_type: str, metadata: Mapping[str, str]) -> Message:
+    """Make the message of one run.
+
+    Raises:
+        click.UsageError: When the data is to be text and is not UTF-8.
+    """
+    from catenary.message import Message
+
+    if data_type == "BINARY":
+        return Message(raw, message_type, data_type, metadata)
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(
+            f"the data is not UTF-8 text (byte {error.start + 1}); use --data-type BINARY to send it as bytes"
+        ) from None
+    return Message(text, message_type, data_type, metadata)
+
+
+def stdin() -> BinaryIO:
+    """Give stdin as bytes."""
+    return sys.stdin.buffer
+
+
+def _reader(stream: BinaryIO) -> Callable[[], bytes]:
+    return lambda: stream.read(_CHUNK_BYTES) or b""
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line.rstrip(b"\r") for line in whole if line.strip())
+    if rest.strip():
+        yield rest.rstrip(b"\r")

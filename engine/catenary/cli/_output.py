@@ -1,0 +1,114 @@
+"""Write what runs came to: text, one JSON object, or JSON lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from catenary.cli.errors import FAILED, PAUSED
+
+if TYPE_CHECKING:
+    from catenary.events import Event
+    from catenary.outcome import Outcome
+
+FORMATS = ("text", "json", "jsonl")
+
+
+class Output:
+    """Writes outcomes to stdout in one of the formats, and why a run did not complete to stderr.
+
+    Args:
+        form: `text` writes the data of each answer on a line (bytes as they are), pieces of a stream as they come;
+            `json` the outcome as one indented object, `jsonl` as one line.
+        many: True when several outcomes are written: `json` then makes a list of them.
+    """
+
+    def __init__(self, form: str, *, many: bool = False) -> None:
+        self._form = form
+        self._many = many
+        self._written = 0
+        self._streamed = ""
+
+    def listen(self, event: Any) -> None:
+        """Write the pieces of a streamed answer as they come; a listener to the events of a single run."""
+        if event.name != "branch.end" or event.parent or event.relation != "Stream":
+            return
+        if event.message.metadata.get("chunk") == "true":
+            text = event.message.text
+            self._streamed += text
+            click.echo(text, nl=False)
+
+    @property
+    def wants_pieces(self) -> bool:
+        """True when `listen` has something to do."""
+        return self._form == "text" and not self._many
+
+    def write(self, outcome: Outcome, label: str = "") -> None:
+        """Write one outcome; `label` stands before what goes to stderr."""
+        if self._form == "text":
+            self._write_text(outcome)
+        else:
+            self._write_json(outcome)
+        self._written += 1
+        self._explain(outcome, label)
+
+    def close(self) -> None:
+        """Write what stands behind the last outcome."""
+        if self._form == "json" and self._many:
+            click.echo("\n]" if self._written else "[]")
+
+    def _write_text(self, outcome: Outcome) -> None:
+        if self._streamed:
+            click.echo()
+        whole = [end for end in outcome.ends if end.relation not in {"Stream", "Failure"}]
+        answers = [end for end in whole if not end.gated] or whole[-1:]
+        for end in answers:
+            data = end.message.data
+            if data == self._streamed and data:  # it has been seen piece by piece
+                continue
+            click.echo(data, nl=isinstance(data, str))
+
+    def _write_json(self, outcome: Outcome) -> None:
+        import json
+
+        if self._form == "jsonl":
+            click.echo(json.dumps(outcome.to_dict(), ensure_ascii=False, separators=(",", ":")))
+            return
+        text = json.dumps(outcome.to_dict(), ensure_ascii=False, indent=2)
+        if self._many:
+            click.echo(",\n" if self._written else "[\n", nl=False)
+        click.echo(text, nl=not self._many)
+
+    def _explain(self, outcome: Outcome, label: str) -> None:
+        error = outcome.error
+        if error is None:
+            return
+        click.echo(f"{click.style('error', fg='red', bold=True)}: {label}{error}", err=True)
+        if error.hint:
+            click.echo(f"  hint: {error.hint}", err=True)
+
+
+def exit_code(outcome: Outcome) -> int:
+    """Give the exit code for a run that is over; one that ran out of time has failed."""
+    if outcome.status == "completed":
+        return 0
+    return PAUSED if outcome.status == "paused" else FAILED
+
+
+def worst(codes: set[int]) -> int:
+    """Give the exit code of several runs: failed before paused before fine."""
+    return next((code for code in (FAILED, PAUSED) if code in codes), 0)
+
+
+def listeners(*parts: Any) -> Any:
+    """Make one listener of several; `None` when there is none."""
+    wanted = [part for part in parts if part is not None]
+    if len(wanted) < 2:
+        return wanted[0] if wanted else None
+
+    def listen(event: Event) -> None:
+        for part in wanted:
+            part(event)
+
+    return listen

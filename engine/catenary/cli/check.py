@@ -1,0 +1,117 @@
+"""`check`: say what is wrong with chains, and where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from catenary.cli._properties import property_options
+
+if TYPE_CHECKING:
+    from catenary.engine import Engine
+    from catenary.errors import Problem
+
+
+@click.command(short_help="Say what is wrong with chains, and where.")
+@click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+)
+@click.option("--strict", is_flag=True, help="Count warnings as errors.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="One problem on a line with its hint below it, or a JSON list of all problems.",
+)
+@property_options
+@click.pass_context
+def check(ctx: click.Context, files: tuple[str, ...], **options: Any) -> None:
+    """Say what is wrong with the chains in FILE..., all of it at once; - is stdin. Nothing is run or connected to.
+
+    \b
+    Each problem is one line, with what to do about it below:
+      FILE:LINE:COLUMN: CODE: TEXT
+        hint: HINT
+
+    \b
+    Examples:
+      catenary check chain.json
+      catenary check --strict chains/*.yaml
+      catenary check --format json chain.json
+      generate-chain | catenary check -
+
+    Warnings are marked as such and do not make a chain invalid, except with --strict. Properties, which a chain reads
+    as ${global.KEY}, are given as for `catenary run`.
+
+    Exit codes: 0 no errors, 2 wrong usage, 3 at least one error.
+    """
+    from catenary.cli._properties import properties_of
+    from catenary.cli.errors import INVALID
+    from catenary.engine import ChainDefaults, Engine
+
+    properties = properties_of(options["settings"], options["env_files"])
+    with Engine(properties, defaults=ChainDefaults(strict=options["strict"])) as engine:
+        found = [(file, _problems_of(engine, file)) for file in files]
+    problems = [problem for _, of_file in found for problem in of_file]
+    if options["form"] == "json":
+        _write_json(problems)
+    else:
+        _write_text(problems)
+    errors = sum(problem.severity == "error" for problem in problems)
+    _summarize(len(files), errors, len(problems) - errors)
+    ctx.exit(INVALID if errors else 0)
+
+
+def _problems_of(engine: Engine, file: str) -> list[Problem]:
+    from pathlib import Path
+
+    from catenary.errors import ChainError, Problem
+    from catenary.load import read
+
+    try:
+        if file == "-":
+            return engine.check(read(_stdin_text(), file="<stdin>"))
+        return engine.check(Path(file))
+    except ChainError as error:
+        text = str(error)
+        return [Problem(error.code, text, error.hint, error.file or file, error.line or 1, error.column or 1)]
+
+
+def _stdin_text() -> str:
+    from catenary.cli._input import stdin
+
+    raw = stdin().read()
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"stdin is not UTF-8 text (byte {error.start + 1})") from None
+
+
+def _write_text(problems: list[Problem]) -> None:
+    from catenary.cli.errors import problem_lines
+
+    for problem in problems:
+        click.echo(problem_lines(problem))
+
+
+def _write_json(problems: list[Problem]) -> None:
+    import dataclasses
+    import json
+
+    click.echo(json.dumps([dataclasses.asdict(problem) for problem in problems], ensure_ascii=False, indent=2))
+
+
+def _summarize(files: int, errors: int, warnings: int) -> None:
+    text = f"{_counted(files, 'file')} checked: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}"
+    click.echo(click.style(text, fg="red" if errors else "yellow" if warnings else "green"), err=True)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,48 @@
+"""How the command line tells errors: the text, a hint below it, and the exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from catenary.errors import CatenaryError, ChainError, ChainInvalid, ConfigError, ExpressionError, Refused
+
+if TYPE_CHECKING:
+    from catenary.errors import Problem
+
+__all__ = ["FAILED", "INVALID", "PAUSED", "REFUSED", "exit_code_of", "problem_lines", "tell"]
+
+FAILED = 1
+INVALID = 3
+REFUSED = 5
+PAUSED = 6
+
+
+def exit_code_of(error: CatenaryError) -> int:
+    """Give the exit code for an error that ends a command."""
+    if isinstance(error, (ChainError, ConfigError, ExpressionError)):
+        return INVALID
+    return REFUSED if isinstance(error, Refused) else FAILED
+
+
+def tell(error: CatenaryError) -> None:
+    """Write an error to stderr: what happened, where, and below it what to do."""
+    if isinstance(error, ChainInvalid):
+        for problem in error.problems:
+            if problem.severity == "error":
+                click.echo(problem_lines(problem), err=True)
+        return
+    place = ""
+    if isinstance(error, ChainError) and error.file and error.line:
+        place = f"{error.file}:{error.line}:{error.column}: "
+    click.echo(f"{click.style('error', fg='red', bold=True)}: {place}{error}", err=True)
+    if error.hint:
+        click.echo(f"  hint: {error.hint}", err=True)
+
+
+def problem_lines(problem: Problem) -> str:
+    """Give a problem as `file:line:column: code: text`, with its hint on a line of its own."""
+    mark = "" if problem.severity == "error" else f" ({problem.severity})"
+    text = f"{problem}{mark}"
+    return f"{text}\n  hint: {problem.hint}" if problem.hint else text

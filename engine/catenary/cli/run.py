@@ -1,0 +1,191 @@
+"""`run`: run one message, or each line of a file, through a chain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from catenary.cli._properties import property_options
+
+if TYPE_CHECKING:
+    from catenary.chain import Chain
+    from catenary.cli._input import Source
+    from catenary.jsontext import Json
+
+_DATA_TYPES = ("JSON", "TEXT", "BINARY")
+_JOBS = 8
+
+
+@click.command(short_help="Run one message, or each line of a file, through a chain.")
+@click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, readable=True))
+@click.argument("dash", metavar="[-]", required=False)
+@click.option("-d", "--data", help="The data of the message.")
+@click.option(
+    "-f",
+    "--data-file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+    help="Read the data from a file.",
+)
+@click.option("--lines", is_flag=True, help="Run each line of the data as a message of its own.")
+@click.option("--jobs", type=click.IntRange(min=1), default=_JOBS, show_default=True, help="Lines run at once.")
+@click.option("--type", "message_type", default="", metavar="T", help="The message's business type.")
+@click.option(
+    "--data-type",
+    type=click.Choice(_DATA_TYPES, case_sensitive=False),
+    default="JSON",
+    show_default=True,
+    help="What the data is; BINARY takes it as bytes.",
+)
+@click.option(
+    "-m", "--metadata", multiple=True, metavar="KEY=VALUE", help="Put an entry into the metadata. Repeatable."
+)
+@property_options
+@click.option(
+    "--config",
+    "overrides",
+    multiple=True,
+    metavar="NODE.FIELD=VALUE",
+    help="Change one setting of a node for this run; FIELD may be dotted, FIELD:=VALUE reads JSON. Repeatable.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="What is printed: the answers' data, the outcome as JSON, or that on one line.",
+)
+@click.option("--trace", is_flag=True, help="Show on stderr what travelled where.")
+@click.option("--timeout", metavar="S", help="Longest time of a run: seconds, or a text such as 500ms or 2m.")
+@click.pass_context
+def run(ctx: click.Context, file: str, **options: Any) -> None:
+    """Run one message, or each line of a file, through the chain in FILE.
+
+    The data comes from -d, from -f, or from stdin when a lone - follows FILE; without any of them it is empty.
+    The answer goes to stdout, all else to stderr.
+
+    \b
+    Examples:
+      catenary run chain.json -d '{"temperature": 41}'
+      catenary run chain.json -f reading.json --trace
+      echo hello | catenary run chain.json - --data-type TEXT
+      catenary run chain.json -d hello -m stream=true --timeout 30
+      catenary run chain.json --lines -f readings.jsonl --format jsonl > outcomes.jsonl
+      catenary run chain.json -d hello --set global.region=north --config filter.limit=50
+
+    Properties, which a chain reads as ${global.KEY}, come from env files, then from environment variables (the
+    variable CATENARY_GLOBAL__MODELS__API_KEY is global.models.api_key), then from --set; later ones win. Keep keys in
+    the environment or a file: arguments can be seen by other users of the machine. An env file holds NAME=value lines,
+    which do not replace variables that are set, and global.key=value lines.
+
+    With --format json stdout gets one object: runId, status, ok, error, and of each end nodeId, relation, error,
+    gated and message. With --lines that is a list, in the order of the lines.
+
+    Exit codes: 0 the run completed, 1 it failed or ran out of time, 2 wrong usage, 3 the chain is invalid, 6 it
+    paused, 130 interrupted. With --lines, 1 when any run failed; an interrupt keeps what is done.
+    """
+    import asyncio
+
+    from catenary.cli._input import Source
+    from catenary.cli._pairs import split_pair
+    from catenary.cli._properties import properties_of
+
+    source = Source.of(options.pop("data"), options.pop("data_file"), options.pop("dash"))
+    if options["lines"] and not source.is_given:
+        raise click.UsageError("--lines needs data: give a file with -f, or stdin as -")
+    options["timeout"] = _seconds(options["timeout"])
+    options["metadata"] = dict(split_pair(pair, "-m") for pair in options["metadata"])
+    properties = properties_of(options.pop("settings"), options.pop("env_files"))
+    ctx.exit(asyncio.run(_Session(file, source, options, properties).perform()))
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    from catenary.definition import duration_s
+
+    try:
+        seconds = duration_s(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--timeout'") from None
+    if seconds == 0:
+        raise click.BadParameter("must be more than 0 seconds", param_hint="'--timeout'")
+    return seconds
+
+
+class _Session:
+    """One call of the command, its options read."""
+
+    def __init__(self, file: str, source: Source, options: dict[str, Any], properties: dict[str, Json]) -> None:
+        from catenary.cli._output import Output
+
+        self._file = file
+        self._source = source
+        self._options = options
+        self._properties = properties
+        self._output = Output(options["form"], many=options["lines"])
+
+    async def perform(self) -> int:
+        """Load the chain and run what there is to run. Returns: the exit code."""
+        from catenary.cli._override import load_chain
+        from catenary.engine import Engine
+
+        engine = Engine(self._properties)
+        try:
+            chain = load_chain(engine, self._file, self._options["overrides"])
+            if self._options["lines"]:
+                return await self._run_lines(chain)
+            return await self._run_one(chain)
+        finally:
+            await engine.close()
+
+    async def _run_one(self, chain: Chain) -> int:
+        from catenary.cli._output import exit_code
+
+        outcome = await self._outcome(chain, self._source.read(), "")
+        self._output.write(outcome)
+        return exit_code(outcome)
+
+    async def _run_lines(self, chain: Chain) -> int:
+        from catenary.cli._lines import LineRunner
+        from catenary.cli._output import exit_code, worst
+        from catenary.cli._progress import Progress
+
+        codes: set[int] = set()
+        progress = Progress(self._source.count_lines)
+
+        def write(outcome: Any, number: int) -> None:
+            with progress.aside():
+                self._output.write(outcome, f"line {number}: ")
+            codes.add(exit_code(outcome))
+            progress.step()
+
+        async def one(line: bytes, number: int) -> Any:
+            return await self._outcome(chain, line, f"line {number}: ")
+
+        try:
+            with progress:
+                await LineRunner(one, write, jobs=self._options["jobs"]).all(self._source.lines())
+        finally:
+            self._output.close()
+            progress.tell_total()
+        return worst(codes)
+
+    async def _outcome(self, chain: Chain, raw: bytes, label: str) -> Any:
+        from catenary.cli._input import make_message
+        from catenary.cli._output import listeners
+
+        options = self._options
+        message = make_message(raw, options["message_type"], options["data_type"], options["metadata"])
+        listener = listeners(
+            self._output.listen if self._output.wants_pieces else None,
+            self._trace(chain, label) if options["trace"] else None,
+        )
+        return await chain.run(message, timeout=options["timeout"], listener=listener)
+
+    def _trace(self, chain: Chain, label: str) -> Any:
+        from catenary.cli.trace import Trace
+
+        return Trace(types={node.id: node.type for node in chain.definition.nodes}, label=label)
