@@ -45,10 +45,13 @@ class HttpClients:
 
         Raises:
             EngineError: When the clients are closed.
+            ConfigError: When `ca_file` cannot be read.
         """
         if self._is_closed:
             raise EngineError("the HTTP clients are closed, because the engine is")
         client = HttpClient(self, options or HttpOptions())
+        if client.options.ca_file:
+            self.context_for(client.options)  # a file that cannot be read is told at once, not at the first call
         self._clients.add(client)
         return client
 
@@ -250,9 +253,9 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _new_context(verify: bool, ca_file: str) -> ssl.SSLContext:
-    import httpx
-
     if not verify or not ca_file:
+        import httpx
+
         return httpx.create_ssl_context(verify=verify)
     import ssl
 

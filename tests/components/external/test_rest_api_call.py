@@ -341,6 +341,7 @@ def test_settings_become_options_of_the_client():
         {"url": "http://a.test/", "headers": {"${(}": "a"}},
         {"url": "http://a.test/", "readTimeoutMs": -1},
         {"url": "http://a.test/", "method": "GET /"},
+        {"url": "http://a.test/", "caFile": "none.pem"},
         {"url": "http://a.test/", "enableProxy": True, "proxyScheme": "ftp", "proxyHost": "p"},
     ],
 )
