@@ -48,12 +48,21 @@ else:
         return value
 
     def _has_huge_float(value: Json) -> bool:
-        if value.__class__ is float:
+        kind = value.__class__
+        if kind is float:
             return value >= 9.2e18 or value <= -9.2e18
-        if value.__class__ is dict:
-            return any(_has_huge_float(item) for item in value.values())
-        if value.__class__ is list:
-            return any(_has_huge_float(item) for item in value)
+        if kind is dict:
+            value = value.values()
+        elif kind is not list:
+            return False
+        for item in value:
+            kind = item.__class__
+            # A plain loop: this runs once for each value of every message.
+            if kind is float:
+                if item >= 9.2e18 or item <= -9.2e18:
+                    return True
+            elif (kind is dict or kind is list) and _has_huge_float(item):
+                return True
         return False
 
     def _fast_dumps(value: Json) -> str:
