@@ -41,6 +41,8 @@ class ChainDefaults:
         max_depth: How deep sub-runs and emissions may be nested.
         strict: True to make every warning about a chain an error.
         lenient_templates: True to render a part of a template that fails as empty text.
+        script_timeout_s: Seconds of processor time that one call of a script may take.
+        script_memory_bytes: Bytes that the scripts of one node may hold, for each thread.
     """
 
     allow_cycle: bool = False
@@ -48,6 +50,8 @@ class ChainDefaults:
     max_depth: int = 100
     strict: bool = False
     lenient_templates: bool = False
+    script_timeout_s: float = 2.0
+    script_memory_bytes: int = 64 * 2**20
 
 
 class Engine:
@@ -261,6 +265,8 @@ class Engine:
             allow_cycle=self._defaults.allow_cycle,
             strict=self._defaults.strict,
             lenient=self._defaults.lenient_templates,
+            script_timeout_s=self._defaults.script_timeout_s,
+            script_memory_bytes=self._defaults.script_memory_bytes,
         )
 
     def _make(self, document: Document, chain_id: str) -> Chain:

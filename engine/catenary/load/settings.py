@@ -35,6 +35,8 @@ class Settings:
         allow_cycle: True to allow cycles in chains that say nothing about them.
         strict: True to make every warning an error.
         lenient: True when a part of a template that fails counts as empty.
+        script_timeout_s: Seconds of processor time that one call of a script may take.
+        script_memory_bytes: Bytes that the scripts of one node may hold, for each thread.
     """
 
     properties: Mapping[str, Json] = field(default_factory=dict[str, Any])
@@ -43,6 +45,8 @@ class Settings:
     allow_cycle: bool = False
     strict: bool = False
     lenient: bool = False
+    script_timeout_s: float = 2.0
+    script_memory_bytes: int = 64 * 2**20
 
 
 class ChainSettings(Config):
@@ -122,4 +126,6 @@ def environment_of(definition: ChainDefinition, settings: Settings) -> Environme
         nodes=frozenset(node.id for node in definition.nodes),
         roots=settings.roots,
         lenient=lenient,
+        script_timeout_s=settings.script_timeout_s,
+        script_memory_bytes=settings.script_memory_bytes,
     )
