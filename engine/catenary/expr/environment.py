@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - the dataclass is looked into at run time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from catenary.expr.operators import TextMap
 
@@ -21,15 +21,6 @@ VARIABLES: Final = frozenset({
 """The names that are always there; they win over metadata keys and node ids of the same name."""
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
-@runtime_checkable
-class Outputs(Protocol):
-    """The part of a context that expressions use."""
-
-    def output(self, node_id: str) -> Message | None:
-        """Give what a node of this run put out last; `None` when it has not run."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -117,7 +108,8 @@ def record(message: Message | None) -> Json:
 
 def output_of(ctx: object, node_id: str) -> Message | None:
     """Ask a context for the output of a node; a context that keeps none, or no context, has none."""
-    return ctx.output(node_id) if isinstance(ctx, Outputs) else None
+    output: Callable[[str], Message | None] | None = getattr(ctx, "output", None)
+    return None if output is None else output(node_id)
 
 
 def variables(message: Message, ctx: object, environment: Environment, *, with_metadata: bool) -> dict[str, Json]:

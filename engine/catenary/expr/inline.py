@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from copy import deepcopy
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr import operators
@@ -36,11 +34,6 @@ _UNARY: Final[dict[type[ast.unaryop], tuple[str, Callable[..., Any]]]] = {
     ast.USub: ("$negate", operators.negate),
     ast.UAdd: ("$positive", operators.positive),
 }
-
-
-@lru_cache(maxsize=256)
-def _parsed(pattern: str) -> ast.expr:
-    return ast.parse(pattern, mode="eval").body
 
 
 class _Filler(ast.NodeTransformer):
@@ -86,9 +79,12 @@ class Inline:
 
     def template(self, pattern: str, at: ast.expr, **parts: ast.expr | str) -> ast.expr:
         """Make a tree from Python text, names in capitals replaced, standing where `at` stands."""
-        tree = deepcopy(_parsed(pattern))
+        tree = ast.parse(pattern, mode="eval").body
+        start, end = at.col_offset, at.end_col_offset
         for node in ast.walk(tree):
-            ast.copy_location(node, at)
+            if isinstance(node, ast.expr):
+                node.lineno = node.end_lineno = 1
+                node.col_offset, node.end_col_offset = start, end
         return fill(tree, parts)
 
     def invoke(self, name: str, function: Callable[..., Any], *arguments: ast.expr, at: ast.expr) -> ast.expr:

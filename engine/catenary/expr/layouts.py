@@ -32,18 +32,18 @@ def parse_layout(text: str, layout: str) -> datetime | None:
             return datetime.fromisoformat(text) if "T" in text else None
         except ValueError:
             return None
-    form = "".join(
-        "%f"
-        if token[0] in ".,"
-        else _CODES.get(token, token).replace("%:z", "%z")
-        if is_token
-        else token.replace("%", "%%")
-        for is_token, token in _tokens(layout)
-    )
+    form = "".join(_code(token) if is_token else token.replace("%", "%%") for is_token, token in _tokens(layout))
     try:
-        return datetime.strptime(re.sub(r"[.,](?=%f)", "", text) if "%f" in form else text, form)  # noqa: DTZ007
+        return datetime.strptime(text, form)  # noqa: DTZ007 - the caller adds the zone
     except ValueError:
         return None
+
+
+def _code(token: str) -> str:
+    """Give the code by which `strptime` reads a token."""
+    if token[0] in ".,":
+        return f"{token[0]}%f"
+    return _CODES[token].replace("%:z", "%z")
 
 
 def format_layout(moment: datetime, layout: str) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 TokenKind: TypeAlias = Literal["number", "text", "bytes", "name", "item", "operator", "end"]
 
 MAX_TOKENS: Final = 20_000
+MAX_LITERAL: Final = 100_000
 _MAX_DIGITS: Final = 4_000
 
 _BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
@@ -101,6 +102,9 @@ class Lexer:
             self._operator(at)
 
     def _add(self, kind: TokenKind, text: str, end: int, value: float | bytes | None = None) -> None:
+        if len(text) > MAX_LITERAL:
+            hint = f"A literal has at most {MAX_LITERAL} characters."
+            raise self.problem("the text is too long", self.at, hint)
         self.tokens.append(Token(kind, text, Span(self.at, end), value))
         self.at = end
 
@@ -192,6 +196,8 @@ class Lexer:
                 low = int(self.source[following + 2 : following + 6], 16)
                 if 0xDC00 <= low < 0xE000:
                     return chr(0x10000 + ((number - 0xD800) << 10) + (low - 0xDC00)), following + 6
+            if 0xD800 <= number < 0xE000:
+                raise ValueError(code)  # half of a pair is no character
             return chr(number), following
         except (ValueError, OverflowError):
             raise self.problem("not a valid escape", at, f"It takes {length} digits.") from None

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MAX_PATTERN: Final = 1_000
 _MAX_COST: Final = 50_000_000  # steps of a backtracking search: well below a second
+_MAX_CHOICES: Final = 5_000
+_LONG_REPEAT: Final = 20  # a repeat that may end at so many places counts as one without a bound
 
 try:
     re2: Any = import_module("re2")
@@ -63,14 +65,17 @@ def _guarded(pattern: str) -> Callable[[str], bool]:
             tree = import_module("re._parser").parse(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise PatternError(f"not a regular expression: {error}") from None
-    repeats = _unbounded(tree, inside=False)
+    cost = _Cost()
+    cost.add(tree, is_inside=False)
+    if cost.choices > _MAX_CHOICES:
+        raise PatternError("too many optional parts and alternatives; simplify the pattern, or install catenary[regex]")
     # one more power: the search may start anywhere
-    longest = int(_MAX_COST ** (1 / (repeats + 1)))
+    longest = int((_MAX_COST / cost.choices) ** (1 / (cost.repeats + 1)))
 
     def found(text: str) -> bool:
-        if repeats and len(text) > longest:
+        if len(text) > longest and (cost.repeats or cost.choices > 1):
             raise PatternError(
-                f"the text is too long for a pattern with {repeats} repeats: {len(text)} characters, at most {longest};"
+                f"the text is too long for this pattern: {len(text)} characters, at most {longest};"
                 " install catenary[regex] to lift this"
             )
         return compiled.search(text) is not None
@@ -78,32 +83,44 @@ def _guarded(pattern: str) -> Callable[[str], bool]:
     return found
 
 
-_LONG_REPEAT: Final = 20  # a repeat of at most so many times counts as bounded
+class _Cost:
+    """What a backtracking search for a parsed pattern takes at worst: `choices * length ** (repeats + 1)` steps."""
 
+    def __init__(self) -> None:
+        self.repeats = 0
+        self.choices = 1
 
-def _unbounded(tree: Iterable[Any], *, inside: bool) -> int:
-    """Count the repeats of a parsed pattern that have no near bound. Raises: PatternError: when some are nested."""
-    count = 0
-    for operation, argument in tree:
-        name = str(operation)
-        if name in {"GROUPREF", "ASSERT", "ASSERT_NOT", "GROUPREF_EXISTS"}:
-            raise PatternError("back references and look-around are not supported")
-        if name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
-            _, most, body = argument
-            repeats = int(most) > 1
-            if repeats and inside:
-                raise PatternError(
-                    "a repeat within a repeat can take for ever; rewrite the pattern, or install catenary[regex]"
-                )
-            count += (int(most) > _LONG_REPEAT) + _unbounded(body, inside=inside or repeats)
-        elif name == "SUBPATTERN":
-            count += _unbounded(argument[3], inside=inside)
-        elif name == "ATOMIC_GROUP":
-            count += _unbounded(argument, inside=inside)
-        elif name == "BRANCH":
-            if inside:
-                raise PatternError(
-                    "alternatives within a repeat can take for ever; rewrite the pattern, or install catenary[regex]"
-                )
-            count += sum(_unbounded(branch, inside=inside) for branch in argument[1])
-    return count
+    def add(self, tree: Iterable[Any], *, is_inside: bool) -> None:
+        """Add a part. Raises: PatternError: when it has no such bound."""
+        for operation, argument in tree:
+            name = str(operation)
+            if name in {"GROUPREF", "ASSERT", "ASSERT_NOT", "GROUPREF_EXISTS"}:
+                raise PatternError("back references and look-around are not supported")
+            if name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
+                self._repeat(*argument, is_inside=is_inside)
+            elif name == "SUBPATTERN":
+                self.add(argument[3], is_inside=is_inside)
+            elif name == "ATOMIC_GROUP":
+                self.add(argument, is_inside=is_inside)
+            elif name == "BRANCH":
+                self._branches(argument[1], is_inside=is_inside)
+
+    def _repeat(self, least: int, most: int, body: Iterable[Any], *, is_inside: bool) -> None:
+        if is_inside and least != most:
+            raise PatternError(
+                "a repeat within a repeat can take for ever; rewrite the pattern, or install catenary[regex]"
+            )
+        if int(most) - least > _LONG_REPEAT:
+            self.repeats += 1
+        else:
+            self.choices *= int(most) - least + 1
+        self.add(body, is_inside=is_inside or int(most) > 1)
+
+    def _branches(self, branches: list[Iterable[Any]], *, is_inside: bool) -> None:
+        if is_inside:
+            raise PatternError(
+                "alternatives within a repeat can take for ever; rewrite the pattern, or install catenary[regex]"
+            )
+        self.choices *= len(branches)
+        for branch in branches:
+            self.add(branch, is_inside=is_inside)

@@ -27,11 +27,12 @@ _log = logging.getLogger(__name__)
 class Part:
     """One `${...}` of a template."""
 
-    __slots__ = ("is_lenient", "program", "source", "start")
+    __slots__ = ("end", "is_lenient", "program", "source", "start")
 
-    def __init__(self, source: str, start: int, program: Program, *, is_lenient: bool) -> None:
+    def __init__(self, source: str, start: int, end: int, program: Program, *, is_lenient: bool) -> None:
         self.source = source
         self.start = start
+        self.end = end
         self.program = program
         self.is_lenient = is_lenient
 
@@ -53,7 +54,7 @@ class Part:
         except Exception as error:
             line, column = place(self.source, self.start)
             failure = TemplateError(
-                f"expression {shorten(self.source[self.start :], 40)!r}, line {line}, column {column}: {error}",
+                f"expression {shorten(self.source[self.start : self.end])!r}, line {line}, column {column}: {error}",
                 source=self.source,
                 position=self.start,
             )
@@ -106,7 +107,7 @@ class Template:
                 pieces.append(text)
             if start >= 0:
                 program = compile_program(source, used, start=start, end=end, kind=TemplateError, in_template=True)
-                pieces.append(Part(source, start, program, is_lenient=used.lenient))
+                pieces.append(Part(source, start, end, program, is_lenient=used.lenient))
         return cls(source, tuple(pieces))
 
     def render(self, msg: Message, ctx: object = None) -> str:
@@ -145,4 +146,4 @@ class Template:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Describe a template: mostly text, but any value is one."""
-        return {"x-format": "catenary-template"}
+        return {}

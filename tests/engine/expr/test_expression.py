@@ -1,0 +1,353 @@
+"""Expressions: literals, names, operators and their precedence."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+import pytest
+
+from catenary.errors import ExpressionError
+from catenary.expr import Environment, Expression
+from catenary.message import TEXT, Message
+
+MESSAGE = Message(
+    {
+        "t": 41,
+        "f": 2.5,
+        "s": "abc",
+        "l": [3, 1, 2],
+        "o": {"k": {"n": 5}, "_x": 1, "a b": 2},
+        "no": None,
+        "yes": True,
+        "rows": [{"q": 1, "n": "x"}, {"q": 5, "n": "y"}],
+    },
+    "alarm",
+    metadata={"kind": "a", "_triggerSource": "endpoint"},
+    id="7",
+    ts=9,
+)
+ENVIRONMENT = Environment(
+    properties={"data_dir": "/d", "a.b": "dotted", "models": {"default": {"url": "u"}}},
+    vars={"limit": 40},
+    rule_chain={"id": "c1", "additionalInfo": {"x": 1}},
+    functions={"double": lambda x: x * 2},
+    nodes=frozenset({"s1", "s2"}),
+)
+
+
+def value(source: str, message: Message = MESSAGE, ctx: object = None) -> Any:
+    return Expression.compile(source, ENVIRONMENT).evaluate(message, ctx)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("42", 42),
+        ("0x1F", 31),
+        ("0o17", 15),
+        ("0b101", 5),
+        ("1_000", 1000),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("1e3", 1000.0),
+        ("1.5e-2", 0.015),
+        ("9007199254740993", 9007199254740993),
+        ("123456789012345678901234567890", 123456789012345678901234567890),
+        (r"'a\n\t\'\\'", "a\n\t'\\"),
+        (r'"\u00e9\x41\101"', "\u00e9AA"),
+        (r"'\ud83d\ude00'", "\U0001f600"),
+        (r"'\U0001f600'", "\U0001f600"),
+        (r"`raw\n`", "raw\\n"),
+        (r"b'a\xff'", b"a\xff"),
+        ("b'\u20ac'", b"\xe2\x82\xac"),
+        ("true", True),
+        ("nil", None),
+        ("None", None),
+        ("True", True),
+        ("null", None),
+        ("undefined", None),
+        ("TRUE", None),
+        ("[1, 'a',]", [1, "a"]),
+        ("{a: 1, 'b c': 2, ('d' + 'e'): 3,}", {"a": 1, "b c": 2, "de": 3}),
+        ("{1: 2}", {"1": 2}),
+        ("{}", {}),
+        ("1 // one\n + /* two */ 2", 3),
+        ("[]", []),
+    ],
+)
+def test_literals(source: str, expected: Any) -> None:
+    found = value(source)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("1+2*3", 7),
+        ("(1+2)*3", 9),
+        ("2**3**2", 512.0),
+        ("-2**2", -4.0),
+        ("2^3", 8.0),
+        ("-7 % 3", -1),
+        ("7 % -3", 1),
+        ("10/5", 2.0),
+        ("1/2", 0.5),
+        ("1/0", math.inf),
+        ("-1/0", -math.inf),
+        ("6.0 % 4", 2),
+        ("2 ** 0.5", 2**0.5),
+        ("10 ** 400", math.inf),
+        ("(-10) ** 401", -math.inf),
+        ("0 ** -1", math.inf),
+        ("+3", 3),
+        ("- -3", 3),
+        ("1+2 | string()", "3"),
+        ("1 < 2 == true", True),
+        ("1 < msg.t < 50", True),
+        ("1 < 2 > 5", False),
+        ("50 > msg.t >= 41", True),
+        ("true ? 1 : false ? 2 : 3", 1),
+        ("false ? 1 : false ? 2 : 3", 3),
+        ("1 if false else 2 if true else 3", 2),
+        ("if msg.t > 3 { 1 } else if true { 2 } else { 3 }", 1),
+        ("if msg.t > 50 { 1 } else if true { 2 } else { 3 }", 2),
+        ("1; 2", 2),
+        ("1;", 1),
+        ("let x = 2; let y = x + 1; x * y", 6),
+        ("let msg = 5; msg", 5),
+        ("1 in [1, 2] && 2 in [1, 2]", True),
+        ("'a' not in msg.l", True),
+        ("not true", False),
+        ("!true || true", True),
+        ("nil ?? 1", 1),
+        ("'' ?? 1", ""),
+        ("msg.no ?? msg.nope ?? 3", 3),
+        ("(nil ?? 1) + 1", 2),
+        ("1..3", [1, 2, 3]),
+        ("5..1", []),
+        ("1.9..3.2", [1, 2, 3]),
+        ("1..2+1", [1, 2, 3]),
+        ("2.0 in 1..3", True),
+        ("true and 41", 41),
+        ("msg.s and true", "abc"),
+        ("true && msg.s", "abc"),
+        ("msg.s or false", "abc"),
+        ("false or msg.s", "abc"),
+        ("missing && true", None),
+        ("missing && msg.yes", False),
+        ("msg.yes && msg.t", 41),
+        ("msg.yes or msg.t", True),
+        ("msg.t > 50 or msg.t", 41),
+        ("${msg.t} == 41", True),
+        ("${msg.o}.k.n", 5),
+        ("'${x}'", "${x}"),
+        ("msg.yes ?.5:1", 0.5),
+        ("true and true", True),
+    ],
+)
+def test_operators_and_precedence(source: str, expected: Any) -> None:
+    found = value(source)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("1 == 1.0", True),
+        ("[2] == [2.0]", True),
+        ("{a: msg.t} == {a: 41.0}", True),
+        ("{a: 1} == {b: 1}", False),
+        ("msg.t == '41'", False),
+        ("msg.yes == 1", False),
+        ("msg.yes == msg.t", False),
+        ("msg.s != 'abc'", False),
+        ("msg.no == nil", True),
+        ("metadata.nope == nil", False),
+        ("msg.yes == true", True),
+        ("msg.t != 0", True),
+        ("'abc' < 'abd'", True),
+        ("msg.s >= 'abc'", True),
+        ("msg.t > msg.f", True),
+        ("msg.l == msg.l", True),
+        ("[1] == [1, 2]", False),
+        ("nil == nil", True),
+        ("msg.t == msg.f", False),
+        ("msg.s < msg.s", False),
+        ("'b' in {b: 1}", True),
+        ("1 in {b: 1}", False),
+        ("1 in nil", False),
+        ("msg.s in ['abc']", True),
+        ("'hello' contains 'ell'", True),
+        ("nil contains 'x'", False),
+        ("msg.s startsWith 'a'", True),
+        ("msg.s endsWith 'z'", False),
+        ("msg.s not contains 'z'", True),
+        ("msg.s matches '^a.c$'", True),
+        ("missing matches 'x'", False),
+        ("msg.s not matches 'b'", False),
+        ("0 == msg.no", False),
+        ("1 < msg.f", True),
+    ],
+)
+def test_comparisons(source: str, expected: bool) -> None:
+    assert value(source) is expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("msg.o.k.n", 5),
+        ("msg['o']['a b']", 2),
+        ("msg.o._x", 1),
+        ("metadata._triggerSource", "endpoint"),
+        ("msg.nope", None),
+        ("msg.l[0]", 3),
+        ("msg.l[-1]", 2),
+        ("msg.l[1.9]", 1),
+        ("msg.s[0]", 97),
+        ("msg.nope?.a.b.c", None),
+        ("msg?.o?.k?.n", 5),
+        ("msg.nope?.[0].x", None),
+        ("msg.o?.k.nope", None),
+        ("(msg.nope?.a) ?? 'd'", "d"),
+        ("msg.l[1:]", [1, 2]),
+        ("msg.l[:-1]", [3, 1]),
+        ("msg.l[5:9]", []),
+        ("msg.s[1:2]", "b"),
+        ("msg.s[:]", "abc"),
+        ("'\u00e9x'[2:]", "x"),
+        ("b'abc'[1]", 98),
+        ("msg.rows[1].n", "y"),
+        ("{a: {b: 1}}.a.b", 1),
+        ("[1, 2][1]", 2),
+    ],
+)
+def test_accesses(source: str, expected: Any) -> None:
+    assert value(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("id", "7"),
+        ("ts", 9),
+        ("type", "alarm"),
+        ("msgType", "alarm"),
+        ("dataType == 'JSON'", True),
+        ("type(type)", "string"),
+        ("metadata.kind", "a"),
+        ("metadata.nope", ""),
+        ("metadata.nope ?? 'd'", ""),
+        ("kind", None),
+        ("global.data_dir", "/d"),
+        ("global.nope", ""),
+        ("global.models.default.url", "u"),
+        ("global.a.b", "dotted"),
+        ("global.models.nope.x", ""),
+        ("vars.limit + 1", 41),
+        ("ruleChain.id + '!'", "c1!"),
+        ("ruleChain.additionalInfo.x", 1),
+        ("double(4)", 8),
+        ("$env['msg'].t", 41),
+        ("'ts' in $env", True),
+        ("let m = metadata; m.nope", ""),
+        ("metadata", {"kind": "a", "_triggerSource": "endpoint"}),
+        ("let g = global; g['nope']", ""),
+        ("vars", {"limit": 40}),
+        ("ruleChain.nope", None),
+        ("metadata['kind']", "a"),
+    ],
+)
+def test_names(source: str, expected: Any) -> None:
+    assert value(source) == expected
+
+
+def test_msg_data_is_the_raw_text_unless_the_payload_has_the_key() -> None:
+    text = '{"b": 1,  "a": 2}'
+    assert value("msg.data", Message(text)) == text
+    assert value("msg['data']", Message(text)) == text
+    assert value("msg.data", Message('{"data": 5}')) == 5
+    assert value("msg.data", Message("hello", data_type=TEXT)) == "hello"
+    assert value("data", Message(text)) == text
+
+
+def test_payloads_of_all_kinds_are_msg() -> None:
+    assert value("msg == 5", Message("5"))
+    assert value("msg[0] == 1", Message("[1]"))
+    assert value("len(msg) == 2", Message("ab", data_type=TEXT))
+    assert value("msg[0] == 65", Message(b"A", data_type="BINARY"))
+    assert value("msg", Message("")) == {}
+
+
+class Outputs:
+    def output(self, node_id: str) -> Message | None:
+        return Message({"a": 7}, "made", metadata={"x": "y"}, id="2", ts=6) if node_id == "s1" else None
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("s1.msg.a", 7),
+        ("s1.metadata.x", "y"),
+        ("s1.metadata.nope", ""),
+        ("s1.msgType", "made"),
+        ("s2", None),
+        ("s1.data", '{"a":7}'),
+        ("s1.msg.data", '{"a":7}'),
+        ("s1.msg['data']", '{"a":7}'),
+        ("s2.msg.data", None),
+        ("s2?.msg.a ?? 'none'", "none"),
+    ],
+)
+def test_outputs_of_nodes(source: str, expected: Any) -> None:
+    assert value(source, ctx=Outputs()) == expected
+
+
+def test_a_node_without_a_context_has_no_output() -> None:
+    assert value("s1") is None
+
+
+def test_node_references_name_the_nodes_that_are_read() -> None:
+    assert Expression.compile("s1.msg.a > s3.x && (let s2 = 1; s2 > 0)", ENVIRONMENT).node_references == {"s1"}
+    assert Expression.compile("$env", ENVIRONMENT).node_references == {"s1", "s2"}
+    assert Expression.compile("s2.msg.data", ENVIRONMENT).node_references == {"s2"}
+
+
+def test_expressions_see_later_changes_of_properties() -> None:
+    properties: dict[str, Any] = {"x": 1}
+    expression = Expression.compile("global.x", Environment(properties=properties))
+    properties["x"] = 2
+    assert expression.evaluate(MESSAGE) == 2
+
+
+def test_expressions_are_compared_by_their_text() -> None:
+    one = Expression.compile("msg.a")
+    assert one == Expression.compile("msg.a")
+    assert one != Expression.compile("msg.b")
+    assert len({one, Expression.compile("msg.a")}) == 1
+    assert repr(one) == "Expression('msg.a')"
+    assert one.call(Message({"a": 1})) == 1
+
+
+def test_both_sides_are_evaluated_once() -> None:
+    seen: list[int] = []
+    environment = Environment(functions={"see": lambda x: seen.append(x) or x})
+    assert Expression.compile("see(1) < see(2) < see(3)", environment).evaluate(MESSAGE)
+    assert Expression.compile("(see(4) ?? 0) + see(5)", environment).evaluate(MESSAGE) == 9
+    assert seen == [1, 2, 3, 4, 5]
+
+
+def test_a_hosts_function_wins_over_a_built_in_one() -> None:
+    assert Expression.compile("len(1)", Environment(functions={"len": lambda x: x})).evaluate(MESSAGE) == 1
+
+
+def test_attributes_of_python_are_out_of_reach() -> None:
+    with pytest.raises(ExpressionError, match="not readable"):
+        Expression.compile("msg.__class__")
+    for source in ["msg._value", "msg.s.format", "metadata.keys", "msg['__class__']", "double.x", "'a'['__class__']"]:
+        with contextlib.suppress(ExpressionError):
+            assert value(source) in (None, "")

@@ -1,0 +1,98 @@
+"""Nothing an expression does grows without bound."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import pytest
+
+from catenary.errors import ExpressionError
+from catenary.expr import Expression
+from catenary.message import Message
+
+
+def doubled(step: str, start: str, times: int = 64) -> str:
+    lets = [f"let v{n + 1} = {step.replace('v', f'v{n}')};" for n in range(times)]
+    return f"let v0 = {start};" + "".join(lets) + f"v{times}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "repeat('a', 1000000000)",
+        "1..1000000",
+        "0..1e12",
+        "reduce(1..1000, #acc + #acc, 'x')",
+        "reduce(1..100000, #acc * #acc, 7)",
+        "reduce(1..100000, #acc + #acc, 7)",
+        "map(1..2000, map(1..2000, #))",
+        "reduce(1..60, concat(#acc, #acc), [1])",
+        "reduce(1..60, [#acc, #acc], 1)",
+        "reduce(1..60, {a: #acc, b: #acc}, 1)",
+        "reduce(1..60, {let a = #acc; map([1, 2], a)}, 1)",
+        "map(1..1000, repeat('a', 1000000))",
+        "reduce(1..5000, [#acc], 1)",
+        "bitshl(1, 9999) * bitshl(1, 9999)",
+        "bitshl(bitshl(1, 9999), 9999)",
+        "reduce(1..30, replace(#acc, 'a', 'aa'), 'a')",
+        "reduce(1..30, join([#acc, #acc]), 'a')",
+        "reduce(1..99, flatten([#acc, #acc]), [1])",
+        "2 ** 99999 > 0 && reduce(1..400000, {let x = [#]; #acc}, 0) > 0 && reduce(1..400000, {let x = [#]; #acc}, 0) > 0",
+    ],
+)
+def test_work_and_memory_are_bounded(source: str) -> None:
+    expression = Expression.compile(source)
+    began = time.monotonic()
+    with pytest.raises(ExpressionError):
+        expression.evaluate(Message(""))
+    assert time.monotonic() - began < 5
+
+
+def test_let_cannot_make_values_grow_exponentially() -> None:
+    for step, start in [
+        ("[v, v]", "1"),
+        ("v + v", "'a'"),
+        ("concat(v, v)", "[1]"),
+        ("{a: v, b: v}", "1"),
+        ("map([1, 2], v)", "1"),
+    ]:
+        with pytest.raises(ExpressionError):
+            Expression.compile(doubled(step, start)).evaluate(Message(""))
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("(" * 200 + "1" + ")" * 200, "nested too deeply"),
+        ("[" * 200 + "]" * 200, "nested too deeply"),
+        ("-" * 200 + "1", "nested too deeply"),
+        ("1" + " + 1" * 2000, "too many operators"),
+        ("msg" + ".a" * 2000, "too many accesses"),
+        ("a ? " * 200 + "1" + " : 2" * 200, "nested too deeply"),
+        ("[" + "1," * 9990 + "1, 2, 3, 4, 5]" + " == [" + "1," * 900 + "]", "too long"),
+        ("1," * 20000, "too long"),
+        ("9" * 5000, "number is too long"),
+        (f"'{'a' * 200_000}'", "text is too long"),
+        ("msg.s matches '" + "a" * 2000 + "'", "pattern is longer"),
+        ("a ** " * 2000 + "1", "nested too deeply"),
+        ("if a { 1 } else " * 200 + "{ 2 }", "nested too deeply"),
+    ],
+)
+def test_the_text_of_an_expression_is_bounded(source: str, text: str) -> None:
+    with pytest.raises(ExpressionError, match=text):
+        Expression.compile(source)
+
+
+def test_long_rows_of_and_and_or_are_fine() -> None:
+    source = " or ".join(f"msg.a == {n}" for n in range(1000))
+    assert Expression.compile(source).evaluate(Message({"a": 999}))
+    assert not Expression.compile(source.replace(" or ", " && ")).evaluate(Message({"a": 999}))
+
+
+def test_deeply_nested_payloads_are_an_error_and_no_crash() -> None:
+    nested = "[" * 900 + "]" * 900
+    for source in ["string(msg)", "toJSON(msg)", "msg == fromJSON(data)", "map([msg], {let x = [#]; x})"]:
+        expression = Expression.compile(source)
+        with contextlib.suppress(ExpressionError):
+            expression.evaluate(Message(nested))

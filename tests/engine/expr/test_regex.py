@@ -1,0 +1,77 @@
+"""Regular expressions without google-re2."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from catenary.errors import ExpressionError
+from catenary.expr import Expression, regex
+from catenary.message import Message
+
+
+@pytest.fixture(autouse=True)
+def without_re2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regex, "re2", None)
+    regex.pattern_of.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("^a.*c$", "abbc", True),
+        ("[0-9]{2,4}", "a12", True),
+        ("(?i)abc", "xABC", True),
+        ("(jan|feb) (mon|tue)?", "feb mon", True),
+        ("(a{3}){2}", "aaaaaa", True),
+        ("a|b", "c", False),
+        ("(ab)?c", "c", True),
+        (r"\d+", "x", False),
+        (r"^[\w.]+@\w+\.\w+$", "a.b@c.de", True),
+    ],
+)
+def test_ordinary_patterns_work(pattern: str, text: str, found: bool) -> None:
+    assert regex.pattern_of(pattern)(text) is found
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a+)+$",
+        "(a|a)*b",
+        "(a*)*",
+        r"(a)\1",
+        "(?=a)",
+        "(?<!a)b",
+        "(a?){50}",
+        "a?" * 50 + "a" * 50,
+        "(a|aa)" * 20,
+        "(",
+        "a" * 2000,
+        "(?>a+)+",
+        "a{9999999999999}",
+    ],
+)
+def test_patterns_that_could_run_away_are_refused(pattern: str) -> None:
+    with pytest.raises(regex.PatternError):
+        regex.pattern_of(pattern)
+
+
+def test_a_text_too_long_for_the_pattern_is_refused() -> None:
+    with pytest.raises(regex.PatternError, match="too long for this pattern"):
+        regex.pattern_of("a*b*c")("a" * 10_000)
+
+
+def test_what_is_let_through_is_quick() -> None:
+    began = time.monotonic()
+    assert not regex.pattern_of("a*b*c")("a" * 360)
+    assert not regex.pattern_of("a*b")("a" * 7_000)
+    assert time.monotonic() - began < 3
+
+
+def test_a_refused_pattern_is_told_at_compile_time_or_when_it_comes() -> None:
+    with pytest.raises(ExpressionError, match="repeat within a repeat"):
+        Expression.compile("msg.s matches '(a+)+'")
+    with pytest.raises(ExpressionError, match="repeat within a repeat"):
+        Expression.compile("msg.s matches msg.p").evaluate(Message({"s": "a", "p": "(a+)+"}))
