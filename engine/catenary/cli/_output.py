@@ -37,7 +37,7 @@ class Output:
         if event.message.metadata.get("chunk") == "true":
             text = event.message.text
             self._streamed += text
-            click.echo(text, nl=False)
+            _echo(text, nl=False)
 
     @property
     def wants_pieces(self) -> bool:
@@ -67,18 +67,18 @@ class Output:
             data = end.message.data
             if data == self._streamed and data:  # it has been seen piece by piece
                 continue
-            click.echo(data, nl=isinstance(data, str))
+            _echo(data)
 
     def _write_json(self, outcome: Outcome) -> None:
         import json
 
         if self._form == "jsonl":
-            click.echo(json.dumps(outcome.to_dict(), ensure_ascii=False, separators=(",", ":")))
+            _echo(json.dumps(outcome.to_dict(), ensure_ascii=False, separators=(",", ":")))
             return
         text = json.dumps(outcome.to_dict(), ensure_ascii=False, indent=2)
         if self._many:
             click.echo(",\n" if self._written else "[\n", nl=False)
-        click.echo(text, nl=not self._many)
+        _echo(text, nl=not self._many)
 
     def _explain(self, outcome: Outcome, label: str) -> None:
         error = outcome.error
@@ -87,6 +87,14 @@ class Output:
         click.echo(f"{click.style('error', fg='red', bold=True)}: {label}{error}", err=True)
         if error.hint:
             click.echo(f"  hint: {error.hint}", err=True)
+
+
+def _echo(data: str | bytes, *, nl: bool = True) -> None:
+    """Write text as a line and bytes as they are; half characters, which no encoding has, as escapes."""
+    if isinstance(data, str):
+        click.echo(data.encode("utf-8", "backslashreplace").decode(), nl=nl)
+    else:
+        click.echo(data, nl=False)
 
 
 def exit_code(outcome: Outcome) -> int:

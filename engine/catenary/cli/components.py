@@ -74,7 +74,7 @@ def _explained(registry: Registry, node_type: str) -> Iterator[str]:
         yield from _wrapped(_plain(paragraph))
         yield ""
     yield from _relations(component)
-    yield from _options(form["fields"])
+    yield from _options(form["fields"], _other_names(component))
     yield from _examples(component, form["type"])
 
 
@@ -89,18 +89,28 @@ def _relations(component: type[Component[Any]]) -> Iterator[str]:
     yield ""
 
 
-def _options(fields: list[dict[str, Any]], indent: str = "  ") -> Iterator[str]:
+def _other_names(component: type[Component[Any]]) -> dict[str, str]:
+    """Give the other names of each option that has any, as one text."""
+    from catenary.load.decode import dsl_name, extra_of
+
+    fields = component.config_type().model_fields.items()
+    return {dsl_name(name, field): ", ".join(extra_of(field, "also") or ()) for name, field in fields}
+
+
+def _options(fields: list[dict[str, Any]], also: dict[str, str], indent: str = "  ") -> Iterator[str]:
     if indent == "  ":
         yield click.style("Options", bold=True) if fields else "No options.\n"
     for field in fields:
         unit = f" in {field['unit']}" if field.get("unit") else ""
         default = "required" if field["required"] else f"default {_json(field['defaultValue'])}"
-        yield from _wrapped(f"{indent}{click.style(field['name'], fg='cyan')}  {field['type']}{unit}, {default}", 8)
+        names = f", also {also[field['name']]}" if also.get(field["name"]) else ""
+        line = f"{indent}{click.style(field['name'], fg='cyan')}{names}  {field['type']}{unit}, {default}"
+        yield from _wrapped(line, 8)
         yield from _wrapped(f"{indent}    {_plain(field['desc'])}", len(indent) + 4)
         choices = [str(choice["value"]) for choice in field.get("component", {}).get("options", ())]
         if choices:
             yield f"{indent}    One of: {', '.join(choices)}"
-        yield from _options(field.get("fields", []), f"{indent}    ")
+        yield from _options(field.get("fields", []), {}, f"{indent}    ")
     if fields and indent == "  ":
         yield ""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
 
+from catenary.cli._properties import PREFIX
 from catenary.errors import CatenaryError, ChainError, ChainInvalid, ConfigError, ExpressionError, Refused
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def tell(error: CatenaryError) -> None:
     if isinstance(error, ChainInvalid):
         for problem in error.problems:
             if problem.severity == "error":
-                click.echo(problem_lines(problem), err=True)
+                click.echo(problem_lines(problem) + _cure(problem), err=True)
         return
     place = ""
     if isinstance(error, ChainError) and error.file and error.line:
@@ -39,6 +41,16 @@ def tell(error: CatenaryError) -> None:
     click.echo(f"{click.style('error', fg='red', bold=True)}: {place}{error}", err=True)
     if error.hint:
         click.echo(f"  hint: {error.hint}", err=True)
+
+
+def _cure(problem: Problem) -> str:
+    """Say how a property is set from here, where an error names one that is missing and has no hint of its own."""
+    match = None if problem.hint else re.search(r"\$\{(global\.[\w.]+)\}", problem.text)
+    if match is None:
+        return ""
+    variable = match[1].replace("global.", PREFIX, 1).replace(".", "__")
+    variable = variable.upper() if variable.removeprefix(PREFIX).islower() else variable
+    return f"\n  hint: give --set {match[1]}=VALUE, or set the environment variable {variable}"
 
 
 def problem_lines(problem: Problem) -> str:

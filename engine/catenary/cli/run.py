@@ -89,6 +89,7 @@ def run(ctx: click.Context, file: str, **options: Any) -> None:
     import asyncio
 
     from catenary.cli._input import Source
+    from catenary.cli._logs import logs_on_stderr
     from catenary.cli._pairs import split_pair
     from catenary.cli._properties import properties_of
 
@@ -98,7 +99,8 @@ def run(ctx: click.Context, file: str, **options: Any) -> None:
     options["timeout"] = _seconds(options["timeout"])
     options["metadata"] = dict(split_pair(pair, "-m") for pair in options["metadata"])
     properties = properties_of(options.pop("settings"), options.pop("env_files"))
-    ctx.exit(asyncio.run(_Session(file, source, options, properties).perform()))
+    with logs_on_stderr():
+        ctx.exit(asyncio.run(_Session(file, source, options, properties).perform()))
 
 
 def _seconds(text: str | None) -> float | None:

@@ -90,7 +90,7 @@ class Trace:
             for relation, message in zip(event.relations, event.messages, strict=False)
         ]
         error = f": {click.style(shortened(event.error), fg='red')}" if event.error else ""
-        return f"< {event.node_id} by {', '.join(ways) or 'nothing'} in {event.duration_s * 1000:.1f} ms{error}"
+        return f"< {event.node_id} by {', '.join(ways) or 'nothing'} in {_took(event.duration_s)}{error}"
 
     def _branch_end(self, event: Any) -> str | None:
         if event.parent:
@@ -125,6 +125,12 @@ def shortened(text: str, width: int = _WIDTH) -> str:
     flat = "".join(piece if piece.isprintable() else " " for piece in " ".join(text[: 4 * width].split()))
     cut = flat[:width]
     return f"{cut}... ({len(text)} characters)" if len(flat) > width or len(text) > 4 * width else cut or "(empty)"
+
+
+def _took(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1000:.1f} ms" if seconds >= 0.0001 else "under 0.1 ms"
 
 
 def _to_stderr(line: str) -> None:
