@@ -25,11 +25,12 @@ from catenary_components.ai.tools.listing import ToolConfig, toolbox
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from catenary import Message
+    from catenary import Chain, Message
     from catenary.component import Context, Emission, End
     from catenary_components.ai.models.types import ChatModel
 
 _TOPOLOGIES = Path(__file__).parent / "topologies"
+_OWN_TOPOLOGIES = ("react",)
 DEFAULT_MAX_STEP = 150
 _MAX_STEP_BELOW_ONE = 50
 DEFAULT_MAX_TOOL_OUTPUT = 50_000
@@ -50,7 +51,7 @@ class AgentConfig(Config):
         "", help="What the model is told first; a system message in the input replaces it."
     )
     messages: list[PresetMessage] = option([], help="The conversation when the input carries none.")
-    tools: list[ToolConfig] = option([], help="Tools the model may ask for: names of functions, or objects.")
+    tools: list[ToolConfig | str] = option([], help="Tools the model may ask for: names of functions, or objects.")
     params: ModelParams = option(ModelParams(), help="Model parameters; what is not set is not sent.")
     max_step: int = option(
         DEFAULT_MAX_STEP, unit="model calls", help="Most model calls for one message; 1 lets no tool run, 0 means 50."
@@ -74,7 +75,7 @@ class AgentConfig(Config):
     silence_timeout: float = option(
         300.0, gt=0, unit="seconds", help="Longest time in which nothing comes from the service."
     )
-    mode: Literal["react"] = option("react", help="The loop the agent runs.")
+    mode: str = option("react", help="The loop the agent runs: `react`, or the id of a chain of phase nodes.")
 
     @field_validator("url", "model")
     @classmethod
@@ -148,7 +149,12 @@ class Agent(Component[AgentConfig]):
         self._http = ctx.http.client(HttpOptions(read_timeout_s=self.config.silence_timeout))
         self._clock = ctx.clock
         self._models = SessionModels(self._make_model, self.config.params.body())
-        self._topology = ctx.chain.engine.make(_TOPOLOGIES / f"{self.config.mode}.json")
+        self._topology = self._loop(ctx)
+
+    def _loop(self, ctx: Context) -> Chain | str:
+        """Give the chain of the agent's loop, or the id of one, which is looked up when it is run."""
+        mode = self.config.mode
+        return ctx.chain.engine.make(_TOPOLOGIES / f"{mode}.json") if mode in _OWN_TOPOLOGIES else mode
 
     def _check_resolved(self, ctx: Context) -> None:
         config = self.config
@@ -210,9 +216,7 @@ class Agent(Component[AgentConfig]):
 
     async def close(self) -> None:
         """Close the connections."""
-        http, topology = getattr(self, "_http", None), getattr(self, "_topology", None)
-        if topology is not None:
-            await topology.close()
+        http = getattr(self, "_http", None)
         if http is not None:
             await http.close()
 

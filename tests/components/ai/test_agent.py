@@ -281,3 +281,31 @@ async def test_events_tell_what_happens(bench) -> None:
         "totalTokens": 13,
         "cachedTokens": 0,
     }
+
+
+def test_options_of_the_field_that_are_not_there_are_told() -> None:
+    with Engine() as engine:
+        problems = engine.check(chain_with(url="http://127.0.0.1:1", failover=[], streamToolCallCheck="drain"))
+    assert [(problem.severity, "'failover'" in problem.text) for problem in problems] == [("warning", True)]
+
+
+async def test_without_a_model_the_service_chooses(bench) -> None:
+    bench.load("ok", model="")
+    await bench.say()
+    assert "model" not in bench.model.requests[0].body
+
+
+async def test_closing_an_agent_twice_is_fine() -> None:
+    async with Engine() as engine:
+        chain = engine.load(chain_with(url="http://127.0.0.1:1"))
+        await chain.close()
+        await chain.close()
+
+
+def test_the_key_is_not_shown_by_a_chain() -> None:
+    with Engine({"k": "sk-1234567890abcdef"}) as engine:
+        chain = engine.load(chain_with(url="http://127.0.0.1:1", key="${global.k}"))
+        component = chain.compiled.by_id["agent"].component
+        shown = repr(chain) + repr(chain.to_dict()) + repr(component.config) + component.config.model_dump_json()
+    assert "sk-1234567890abcdef" not in shown
+    assert "sk-1****cdef" in shown

@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from catenary import ChainInvalid, Engine
+from catenary import ChainInvalid, Engine, Message
+from catenary.runtime.scope import Scope
 from catenary.testing import Reply, ToolCall, calls
+from catenary_components.ai.models.types import ToolCall as ToolCallOfModel
+from catenary_components.ai.phases.act import Act
+from catenary_components.ai.state import AgentSetup, AgentState
+from catenary_components.ai.tools.functions import function_tool
+from catenary_components.ai.tools.tool import Toolbox
 
 
 @pytest.fixture
@@ -288,3 +294,92 @@ async def test_a_tool_has_its_own_time(bench) -> None:
     bench.load(calls("wait"), "ok", tools=[{"name": "wait", "timeout": 20}])
     await bench.say()
     assert bench.last[-1]["content"] == "Error: Tool execution failed: the tool took longer than 0.02 s"
+
+
+def phase(name: str) -> dict[str, Any]:
+    return {"id": name, "type": f"ai/{name}", "configuration": {}}
+
+
+def edge(start: str, relation: str, target: str) -> dict[str, str]:
+    return {"fromId": start, "toId": target, "type": relation}
+
+
+async def test_a_chain_of_ones_own_may_be_the_loop(bench, ping) -> None:
+    """Here a chain asks for tools once only, and shouts the answer."""
+    shout = {"id": "shout", "type": "exprTransform", "configuration": {"expr": "upper(data)"}}
+    nodes = [*(phase(name) for name in ("reason", "act", "observe", "limit", "answer")), shout]
+    connections = [
+        edge("reason", "ToolCalls", "act"),
+        edge("reason", "Answer", "answer"),
+        edge("act", "Success", "observe"),
+        edge("observe", "Continue", "limit"),
+        edge("limit", "Success", "answer"),
+        edge("answer", "Success", "shout"),
+    ]
+    bench.engine.load({"ruleChain": {"id": "once"}, "metadata": {"nodes": nodes, "connections": connections}})
+    bench.load(calls("ping"), "done", tools=["ping"], mode="once", onLimit="answer")
+    outcome = await bench.say()
+    assert outcome.message.data == "DONE"
+    assert outcome.message.metadata["steps"] == "2"
+    assert ping == ["ping"]
+
+
+async def test_a_loop_that_is_not_there_is_a_failure(bench) -> None:
+    bench.load(mode="elsewhere")
+    assert "ruleChain id=elsewhere not found" in (await bench.say()).message.text
+
+
+async def test_a_loop_of_streams_only_has_no_answer(bench) -> None:
+    node = {"id": "stop", "type": "functions", "configuration": {"functionName": "stop"}}
+    bench.engine.function("stop")(lambda ctx, msg: ("Stream", msg))
+    bench.engine.load({"ruleChain": {"id": "mute"}, "metadata": {"nodes": [node], "connections": []}})
+    bench.load(mode="mute")
+    assert (await bench.say()).message.text == "the agent ended without an answer"
+
+
+async def test_reasoning_beyond_the_limit_is_not_begun(bench) -> None:
+    """A loop that goes back to `reason` by a way of its own still ends."""
+    connections = [edge("reason", "Answer", "reason"), edge("reason", "Limit", "limit")]
+    chain = {
+        "ruleChain": {"id": "again", "configuration": {"allowCycle": True}},
+        "metadata": {"nodes": [phase("reason"), phase("limit")], "connections": connections},
+    }
+    bench.engine.load(chain)
+    bench.load("a", "b", mode="again", maxStep=2)
+    outcome = await bench.say()
+    assert outcome.message.text.startswith("the agent exceeds max steps: 2 of 2 model calls are made")
+    assert len(bench.model.requests) == 2
+
+
+@pytest.mark.parametrize("name", ["reason", "act", "observe", "limit", "answer"])
+async def test_a_phase_outside_an_agent_is_a_failure(bench, name: str) -> None:
+    bench.engine.load({"ruleChain": {"id": "c"}, "metadata": {"nodes": [phase(name)], "connections": []}})
+    outcome = await bench.say()
+    assert outcome.status == "failed"
+    assert "AgentState" in str(outcome.error)
+
+
+async def test_trouble_behind_a_result_is_told_as_it_is(bench) -> None:
+    """And not as that of a group of tasks."""
+    told: list[str] = []
+
+    class Outside:
+        node_id, watched, clock = "act", False, bench.clock
+
+        def __init__(self, *values: Any) -> None:
+            self.scope = Scope(values)
+
+        def notify(self, *_: Any, **__: Any) -> None: ...
+
+        async def emit(self, relation: str, message: Message) -> None:
+            told.append(message.text)
+            if "RESULT" in message.text:
+                raise ValueError("nobody listens")
+
+    state = AgentState(pending=(ToolCallOfModel("1", "ping"), ToolCallOfModel("2", "wait")))
+    tools = Toolbox([function_tool(lambda: "pong", name="ping"), function_tool(asyncio.Event().wait, name="wait")])
+    setup = AgentSetup(bench, tools, 9, 9, streams=True)  # type: ignore[arg-type]
+    bench.name = "m"
+    with pytest.raises(ValueError, match="nobody listens"):
+        await Act(None).run(Outside(state, setup), Message())  # type: ignore[arg-type]
+    assert len(told) == 3

@@ -32,11 +32,12 @@ def request_body(request: ChatRequest, model: str, parameters: Mapping[str, Json
 
     Args:
         request: The conversation and the tools.
-        model: The model's name.
+        model: The model's name; an empty one is not sent, and the service takes the one it has.
         parameters: Body members as they are sent (`temperature`, `stop` ...): nothing is added to them.
         stream: Whether the reply is to come in pieces, with the usage at the end.
     """
-    body: dict[str, Json] = {"model": model, "messages": [message_to_wire(message) for message in request.messages]}
+    body: dict[str, Json] = {"model": model} if model else {}
+    body["messages"] = [message_to_wire(message) for message in request.messages]
     if request.tools:
         body["tools"] = [_tool_to_wire(tool) for tool in request.tools]
         body["tool_choice"] = "auto"

@@ -53,11 +53,14 @@ async def _run_all(ctx: Context, setup: AgentSetup, told: list[_ToldCall]) -> tu
         return place
 
     results: dict[int, CallResult] = {}
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(run(place)) for place in range(len(told))]
-        for done in asyncio.as_completed(tasks):
-            place = await done
-            await told[place].tell_result(results[place])
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(run(place)) for place in range(len(told))]
+            for done in asyncio.as_completed(tasks):
+                place = await done
+                await told[place].tell_result(results[place])
+    except BaseExceptionGroup as failed:  # no call fails here: it is what telling the outside met
+        raise failed.exceptions[0] from None
     return tuple(results[place] for place in range(len(told)))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import field_validator, model_validator
+from pydantic import WithJsonSchema, field_validator
 
 from catenary.component import Config, option
 from catenary.jsontext import Json, loads
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ToolConfig(Config):
-    """One tool of an agent; a bare name is short for a function of that name."""
+    """One tool of an agent."""
 
     type: str = option(
         "function",
@@ -26,16 +26,11 @@ class ToolConfig(Config):
     name: str = option("", help="By which the model calls it; for a function also the name it is registered by.")
     description: str = option("", help="What the model is told about it; a function's docstring if empty.")
     target_id: str = option("", help="The chain that is run, for `rulechain`.")
-    parameters: dict[str, Json] = option(
+    parameters: Annotated[dict[str, Json], WithJsonSchema({"type": ["object", "string"]})] = option(
         {}, help="JSON Schema of the arguments, as an object or as text, for `rulechain`."
     )
     timeout: int = option(120_000, gt=0, unit="milliseconds", help="Longest time of one call.")
     return_direct: bool = option(False, help="True makes the result the answer, without asking the model again.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_name(cls, value: Json) -> Json:
-        return {"name": value} if isinstance(value, str) else value
 
     @field_validator("parameters", mode="before")
     @classmethod
@@ -48,17 +43,18 @@ class ToolConfig(Config):
             raise ValueError(f"the schema of the tool's parameters is not JSON: {error}") from None
 
 
-def toolbox(entries: Iterable[ToolConfig], functions: Mapping[str, Callable[..., Any]]) -> Toolbox:
+def toolbox(entries: Iterable[ToolConfig | str], functions: Mapping[str, Callable[..., Any]]) -> Toolbox:
     """Make the tools of an agent.
 
     Args:
-        entries: The configuration, in order.
+        entries: The configuration, in order; a bare name is short for a function of that name.
         functions: Functions registered with `engine.tool`, by name.
 
     Raises:
         ValueError: When an entry cannot be a tool; the text says which and why.
     """
-    return Toolbox(_tool(entry, functions) for entry in entries)
+    configs = (ToolConfig(name=entry) if isinstance(entry, str) else entry for entry in entries)
+    return Toolbox(_tool(config, functions) for config in configs)
 
 
 def _tool(entry: ToolConfig, functions: Mapping[str, Callable[..., Any]]) -> Tool:
