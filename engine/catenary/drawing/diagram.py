@@ -1,0 +1,117 @@
+"""What a picture of a chain shows, before anything has a place: boxes, and the ports by which messages leave them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from catenary.component import info_of
+
+if TYPE_CHECKING:
+    from catenary.definition import ChainDefinition, Connection, NodeDefinition
+    from catenary.registry import Registry
+
+Shape: TypeAlias = Literal["box", "join", "end", "chain", "missing"]
+
+UNKNOWN: Final = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One node of the picture.
+
+    Args:
+        id: The id of the node; that of a chain for the shape `chain`.
+        name: The node's name; empty when it has none or is named like its id.
+        category: The category of its component; `unknown` when no component has the type.
+        shape: `join` for nodes that collect, `end` for nodes at which branches end, `chain` for another chain that
+            messages are handed to, `missing` for a node that connections name and the chain does not have.
+        reached: False when no path leads to it from the node that messages enter by.
+    """
+
+    id: str
+    name: str
+    type: str
+    category: str
+    shape: Shape = "box"
+    reached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Where messages leave a box: the relations that lead to the same targets share one."""
+
+    source: str
+    relations: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The text on the connections."""
+        return ", ".join(self.relations)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """A chain as boxes and ports, in the order written. `entry` is the id of the first node; empty without nodes."""
+
+    id: str
+    name: str
+    entry: str
+    boxes: tuple[Box, ...]
+    ports: tuple[Port, ...]
+
+
+def diagram_of(definition: ChainDefinition, registry: Registry) -> Diagram:
+    """Make the diagram of a chain. Of nodes that share an id, the first is shown."""
+    nodes = {node.id: node for node in reversed(definition.nodes)}
+    ordered = [node for node in definition.nodes if nodes[node.id] is node]
+    connections = [*definition.connections, *definition.rule_chain_connections]
+    ports = _ports(connections)
+    first = definition.first_node or (definition.nodes[0] if definition.nodes else None)
+    entry = first.id if first else ""
+    reached = _reached(entry, ports)
+    boxes = [_box(node, registry, node.id in reached) for node in ordered]
+    chains = {connection.to_id for connection in definition.rule_chain_connections}
+    others = (end for connection in connections for end in (connection.from_id, connection.to_id))
+    for other in dict.fromkeys(end for end in others if end not in nodes):
+        known = other in chains
+        kind = "another chain" if known else "no such node"
+        shape: Shape = "chain" if known else "missing"
+        boxes.append(Box(other, "", kind, "flow" if known else UNKNOWN, shape, other in reached))
+    return Diagram(definition.id, definition.name, entry, tuple(boxes), ports)
+
+
+def _box(node: NodeDefinition, registry: Registry, reached: bool) -> Box:
+    component = registry.find(node.type)
+    name = node.name if node.name != node.id else ""
+    if component is None:
+        return Box(node.id, name, node.type or "no type", UNKNOWN, "box", reached)
+    shape: Shape = "join" if component.collects else "end" if component.ends else "box"
+    return Box(node.id, name, node.type, info_of(component).category, shape, reached)
+
+
+def _ports(connections: list[Connection]) -> tuple[Port, ...]:
+    targets: dict[tuple[str, str], dict[str, None]] = {}
+    for connection in connections:
+        targets.setdefault((connection.from_id, connection.type), {})[connection.to_id] = None
+    relations: dict[tuple[str, frozenset[str]], list[str]] = {}
+    for (source, relation), ends in targets.items():
+        relations.setdefault((source, frozenset(ends)), []).append(relation)
+    return tuple(
+        Port(source, tuple(names), tuple(targets[source, names[0]])) for (source, _), names in relations.items()
+    )
+
+
+def _reached(entry: str, ports: tuple[Port, ...]) -> set[str]:
+    following: dict[str, list[str]] = {}
+    for port in ports:
+        following.setdefault(port.source, []).extend(port.targets)
+    reached = {entry}
+    waiting = [entry]
+    while waiting:
+        for target in following.get(waiting.pop(), ()):
+            if target not in reached:
+                reached.add(target)
+                waiting.append(target)
+    return reached
