@@ -157,6 +157,6 @@ def test_malformed_retry_names_the_part(value, part):
 
 
 def test_waits_grow_up_to_the_longest():
-    policy = Retry(10, delay_s=1, max_delay_s=5, backoff=2, jitter=0.5)
+    policy = Retry(10, delay_s=1.0, max_delay_s=5.0, backoff=2.0, jitter=0.5)
     assert [policy.wait_s(retry) for retry in (1, 2, 3, 4, 5000)] == [1, 2, 4, 5, 5]
     assert policy.wait_s(1, chance=1.0) == 1.5

@@ -125,7 +125,7 @@ class _Builder:
             self._add_key("config.unknown-option", (*base, *problem.path), f"{label}: {problem.text}", problem.hint)
         for where, name in _unresolved(resolved):
             text = f"{label}: ${{{name}}} has no value"
-            hint = f"set the property {name!r}, with --set {name}=... on the command line"
+            hint = f"set the property {name[7:]!r} (--set {name}=... on the command line)"
             if name.startswith("vars."):
                 hint = f"add {name[5:]!r} to ruleChain.configuration.vars"
             self.report.add("chain.unresolved-placeholder", (*base, *where), text, hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin
 
@@ -235,11 +236,11 @@ class _Reading:
                 name, field = found
                 names = (*names, name)
                 shown.append(dsl_name(name, field))
-                kinds = _members(field.annotation)
+                kinds = members(field.annotation)
             elif (*names, step) in self.paths:
                 names = (*names, step)
                 shown.append(str(step))
-                kinds = [plain for kind in kinds for item in get_args(kind) for plain in _members(item)]
+                kinds = [plain for kind in kinds for item in get_args(kind) for plain in members(item)]
         return names, ".".join(shown) or "the configuration", field
 
     def _path(self, names: Path, shown: str) -> Path:
@@ -249,6 +250,7 @@ class _Reading:
         return (*self.paths[names[:-1]], shown.rpartition(".")[2])
 
 
+@lru_cache(maxsize=1024)
 def _field_names(config_type: type[Config]) -> dict[str, tuple[str, int]]:
     """Give field name and rank by each lower-case name an option may be given by; rank 0 is its own name."""
     result: dict[str, tuple[str, int]] = {}
@@ -260,15 +262,10 @@ def _field_names(config_type: type[Config]) -> dict[str, tuple[str, int]]:
 
 def _plain(kind: Any, value: Json) -> Any:
     """Strip what is around a kind; of several kinds choose the one that the value has the shape of."""
-    while get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    if get_origin(kind) not in {Union, UnionType}:
-        return kind
-    members = [member for member in get_args(kind) if member is not NoneType]
-    if len(members) == 1:
-        return _plain(members[0], value)
-    for member in members:
-        plain = _plain(member, value)
+    kinds = members(kind)
+    if len(kinds) == 1:
+        return kinds[0]
+    for plain in kinds:
         origin = get_origin(plain) or plain
         if isinstance(value, list) and origin in _LISTS:
             return plain
@@ -277,11 +274,12 @@ def _plain(kind: Any, value: Json) -> Any:
     return Any
 
 
-def _members(kind: Any) -> list[Any]:
+def members(kind: Any) -> list[Any]:
+    """Give the kinds of a union, or the one kind; `None`, and what annotates a kind, is left out."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in {Union, UnionType}:
-        return [plain for member in get_args(kind) for plain in _members(member)]
+        return [plain for member in get_args(kind) if member is not NoneType for plain in members(member)]
     return [kind]
 
 

@@ -86,7 +86,7 @@ def _is_path(source: str) -> bool:
     path = FilePath(source)
     try:
         return path.suffix.lower() in _SUFFIXES or path.is_file()
-    except (OSError, ValueError):  # a name that no file can have
+    except OSError:  # too long for the name of a file
         return False
 
 

@@ -52,12 +52,8 @@ class _Fields:
     def __init__(self, envelope: _Envelope, value: Json, path: Path) -> None:
         self.envelope = envelope
         self.path = path
-        self.rest: dict[str, Json] = {}
+        self.rest: dict[str, Json] = dict(cast("dict[str, Json]", value)) if isinstance(value, dict) else {}
         self.known: list[str] = []
-        if isinstance(value, dict):
-            self.rest = dict(cast("dict[str, Json]", value))
-        elif value is not None:
-            envelope.wrong_shape(path, f"{envelope.name(path)} must be a mapping, not {kind_of(value)}")
 
     def text(self, key: str) -> str:
         return self._take(key, str, "")
@@ -127,17 +123,18 @@ class _Envelope:
         self.problems.append(Problem("chain.shape", text, hint or hint_of("chain.shape"), self.file, line, column))
 
     def name(self, path: Path) -> str:
-        """Name a place of the document in words: `nodes[2]`, `ruleChain`."""
-        if not path:
-            return "a chain"
-        last = path[-1]
-        return f"{path[-2]}[{last}]" if isinstance(last, int) and len(path) > 1 else f"{last!r}"
+        """Name an item of a list in words: `nodes[2]`."""
+        return f"{path[-2]}[{path[-1]}]"
 
     def document(self) -> Document:
         for path, offset in self.parsed.duplicates:
             place = self.parsed.places.at(offset)
             self.add("chain.duplicate-key", path, f"the key {path[-1]!r} is given twice", place=place)
-        top = _Fields(self, self.parsed.value if self.parsed.value is not None else [], ())
+        value: Json = self.parsed.value
+        if value.__class__ is not dict:
+            hint = "write ruleChain and metadata; the name of a file ends in .json, .yaml or .yml"
+            self.wrong_shape((), f"a chain must be a mapping, not {kind_of(value)}", hint)
+        top = _Fields(self, value, ())
         head, body = top.inner("ruleChain"), top.inner("metadata")
         nodes = self._each(body, "nodes", self._node)
         connections = self._each(body, "connections", self._connection)
@@ -165,7 +162,7 @@ class _Envelope:
             self.parsed.places,
             sorted(self.problems, key=lambda problem: (problem.line, problem.column)),
             self.file,
-            self.parsed.value,
+            value,
             tuple(path for path, _ in nodes),
             tuple(path for path, _ in (*connections, *chain_connections)),
             tuple(path for path, _ in endpoints),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import TypeAdapter
 from pydantic_core import PydanticUndefined
 
 from catenary.component import Config, info_of
-from catenary.load.decode import dsl_name, extra_of
+from catenary.load.decode import dsl_name, extra_of, members
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -68,15 +67,6 @@ def default_of(field: FieldInfo) -> Json:
     if value is PydanticUndefined:
         return None
     return TypeAdapter(Any).dump_python(value, mode="json", by_alias=True, fallback=str)
-
-
-def members(kind: Any) -> list[Any]:
-    """Give the kinds of a union, or the one kind; `None` and what annotates them is left out."""
-    while get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    if get_origin(kind) in {Union, UnionType}:
-        return [plain for member in get_args(kind) if member is not NoneType for plain in members(member)]
-    return [kind]
 
 
 def _fields(config_type: type[Config]) -> list[Json]:

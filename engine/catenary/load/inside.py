@@ -27,7 +27,7 @@ def place_inside(places: Places, path: Path, written: str, source: str, position
     """
     begin = written.find(source)
     start = places.values.get(path)
-    if begin < 0 or start is None or places.text is None:
+    if begin < 0 or start is None:
         return None
     offset = begin + position
     text = places.text
@@ -44,7 +44,7 @@ def place_inside(places: Places, path: Path, written: str, source: str, position
 
 def _in_quotes(places: Places, at: int, written: str, offset: int) -> Place | None:
     """Count characters of a text in double quotes, in which one may be written as an escape."""
-    text = places.text or ""
+    text = places.text
     seen = 0
     while seen < offset:
         match = _ESCAPE.match(text, at)
@@ -57,7 +57,7 @@ def _in_quotes(places: Places, at: int, written: str, offset: int) -> Place | No
 
 def _in_block(places: Places, at: int, written: str, offset: int) -> Place | None:
     """Find a line of a literal block of YAML: the lines after `|`, each with the same indentation before it."""
-    text = places.text or ""
+    text = places.text
     row = written.count("\n", 0, offset)
     column = offset - (written.rfind("\n", 0, offset) + 1)
     lines = written.split("\n")

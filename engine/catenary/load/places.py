@@ -69,14 +69,14 @@ class Places:
     """The places of all values and keys of a document, by path.
 
     Args:
-        text: The text of the document; `None` for a document that never was one: no place is known then.
+        text: The text of the document; empty for a document that never was one, of which no place is known.
         values: The offset at which each value begins.
         keys: The offset at which the key of each value in a mapping begins.
     """
 
     def __init__(
         self,
-        text: str | None = None,
+        text: str = "",
         values: dict[Path, int] | None = None,
         keys: dict[Path, int] | None = None,
     ) -> None:
@@ -95,8 +95,6 @@ class Places:
 
     def at(self, offset: int) -> Place:
         """Give the place of an offset into the text."""
-        if self.text is None:
-            return Place()
         if self._lines is None:
             self._lines = Lines(self.text)
         return self._lines.place(offset)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from pydantic.json_schema import GenerateJsonSchema
 
 from catenary.component import Config, info_of
-from catenary.load.decode import dsl_name, extra_of, other_names
-from catenary.load.form import default_of, label_of, members, summary, words
+from catenary.load.decode import dsl_name, extra_of, members, other_names
+from catenary.load.form import default_of, label_of, summary, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pydantic.fields import FieldInfo
 
@@ -58,25 +58,26 @@ def _config(config_type: type[Config], definitions: dict[str, Json], prefix: str
     generated = config_type.model_json_schema(
         by_alias=True, schema_generator=_Generator, ref_template=f"#/$defs/{prefix}{{model}}"
     )
-    for name, definition in generated.pop("$defs", {}).items():
-        nested = next((kind for kind in _configs_in(config_type) if kind.__name__ == name), None)
-        definitions[prefix + name] = _finished(nested, definition) if nested else definition
+    inner = generated.pop("$defs", {})
+    if "$ref" in generated:  # settings that hold settings of their own kind
+        generated = inner[generated["$ref"].rpartition("/")[2].removeprefix(prefix)]
+    configs = _configs_in(config_type)
+    for name, definition in inner.items():
+        definitions[prefix + name] = _finished(configs[name], definition) if name in configs else definition
     return _finished(config_type, generated)
 
 
-def _configs_in(config_type: type[Config], seen: set[type[Config]] | None = None) -> Iterator[type[Config]]:
-    """Give the `Config`s used in a `Config`, at any depth."""
-    from typing import get_args
-
-    seen = seen if seen is not None else set()
+def _configs_in(config_type: type[Config]) -> dict[str, type[Config]]:
+    """Give the `Config`s used in a `Config`, at any depth, by class name."""
+    found: dict[str, type[Config]] = {}
     waiting: list[Any] = [field.annotation for field in config_type.model_fields.values()]
     while waiting:
         for kind in members(waiting.pop()):
             waiting.extend(get_args(kind))
-            if isinstance(kind, type) and issubclass(kind, Config) and kind not in seen:
-                seen.add(kind)
-                yield kind
-                yield from _configs_in(kind, seen)
+            if isinstance(kind, type) and issubclass(kind, Config) and kind.__name__ not in found:
+                found[kind.__name__] = kind
+                waiting.extend(field.annotation for field in kind.model_fields.values())
+    return found
 
 
 def _finished(config_type: type[Config], generated: dict[str, Json]) -> dict[str, Json]:

@@ -95,8 +95,6 @@ def _hint(text: str, at: int, problem: str) -> str:
         return "put quotes around a text that begins with this character"
     if "block end" in problem or "block mapping" in problem:
         return "look at the indentation: what belongs together begins in the same column"
-    if "undefined alias" in problem:
-        return "an anchor (&name) has to come before its alias (*name)"
     return "look at the indentation and at the quotes of this line and the one before"
 
 

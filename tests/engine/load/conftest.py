@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -13,9 +13,20 @@ from catenary.registry import Registry
 from catenary.relation import FAILURE, FALSE, SUCCESS, TRUE, Relation
 
 
+class Thing:
+    """What has no JSON form."""
+
+
+class Deep(Config):
+    """A part of a part."""
+
+    depth: int = option(1, help="How deep.")
+
+
 class Part(Config):
     """A part of the settings of a filter."""
 
+    deep: list[Deep] = option([], help="Its parts.")
     weight: int = option(1, help="How much it counts.")
 
 
@@ -80,6 +91,9 @@ class CallConfig(Config):
     names: list[str] = option([], help="Names.")
     rate: float = option(1.5, help="Rate.")
     on: bool = option(True, help="Whether.")
+    part: Part | None = option(None, help="A part.")
+    thing: Thing | None = option(None, help="A thing.")
+    anything: Any = option(object(), help="Anything.")
 
 
 class Call(Component[CallConfig]):

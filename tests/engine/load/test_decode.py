@@ -275,6 +275,9 @@ class Odd(Config):
 
     when: bytes = option(b"", help="Bytes.")
     several: list[int] | dict[str, Inner] | int = option(0, help="Several kinds.")
+    either: Inner | int = option(0, help="Settings or a number.")
+    noted: list[Annotated[int, "a note"]] = option([], help="Numbers.")
+    formula: int | Expression = option(0, help="A number or a formula.")
 
 
 def test_unusual_complaints_are_passed_on():
@@ -293,3 +296,23 @@ def test_what_is_wrong_inside_is_said_once():
     assert [(problem.path, problem.text) for problem in problems] == [
         (("several", 1), "several.1 must be a whole number, not 'x'")
     ]
+
+
+def test_option_inside_a_member_of_a_union_is_named():
+    _, problems, _ = decode(Odd, {"either": {"retries": 1}, "noted": ["x"], "formula": "a b"}, Environment())
+    assert [(problem.path, problem.text) for problem in problems] == [
+        (("either", "baseUrl"), "the option 'either.baseUrl' is required"),
+        (("noted", 0), "noted.0 must be a whole number, not 'x'"),
+        (("formula",), "formula: unexpected 'b' (line 1, column 3)"),
+    ]
+
+
+class Misfit(Config):
+    """A default that breaks its own rule."""
+
+    limit: int = option(0, ge=1, help="A number.")
+
+
+def test_wrong_default_is_a_problem_too():
+    _, problems, _ = decode(Misfit, {}, None)
+    assert problems == [FieldProblem(("limit",), "limit must be at least 1")]

@@ -152,7 +152,8 @@ def test_number_as_id_gets_a_hint():
 @pytest.mark.parametrize("text", ["[]", "null", "5", "- a"])
 def test_document_that_is_no_mapping_is_reported(text):
     (problem,) = read(text + "\n").problems
-    assert problem.text.startswith("a chain must be a mapping")
+    assert problem.text.startswith("a chain must be a mapping, not ")
+    assert "ruleChain" in problem.hint
 
 
 def test_unknown_keys_are_kept_with_a_warning_and_a_guess():
@@ -168,6 +169,14 @@ def test_duplicate_keys_are_errors_at_the_second():
     (problem,) = read('{"ruleChain": {"id": "a",\n"id": "b"}}').problems
     assert (problem.code, problem.severity, problem.line, problem.column) == ("chain.duplicate-key", "error", 2, 1)
     assert "'id'" in problem.text
+
+
+def test_text_too_long_for_a_file_name_is_a_text():
+    assert read("x" * 300).problems[0].text == "a chain must be a mapping, not a text"
+
+
+def test_path_ends_at_what_is_no_mapping():
+    assert read({"metadata": []}).path_to((), "metadata", "nodes", "x") == ("metadata",)
 
 
 def test_place_of_a_missing_key_is_that_of_its_mapping():

@@ -43,6 +43,8 @@ def test_place_in_json(text, source, position, place):
         ("a: |2\n    b\n   c", "  b\n c", 5, Place(3, 4)),
         ("a: >\n  b\n  c\n", "b c\n", 2, None),
         ("a: 'b''c'", "b'c", 2, None),
+        ("a: |\n  b\x85  c\n", "b\nc\n", 2, None),
+        ("a: |\n  b\x85  c\x85  d", "b\nc\nd", 4, None),
         ("a: |+\n  b\n\n", "b\n\n", 3, Place(4, 1)),
     ],
 )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from catenary.load import CODES, Settings, check, read
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from catenary.load import CODES, Settings, build, check, read
 
 
 def chain(nodes, connections=(), *, head=None, **body):
@@ -195,6 +199,62 @@ def test_wrong_chain_settings_are_errors(registry):
     assert problems["the option 'allowCycles' is not known"] == ("chain.unknown-key", "did you mean 'allowCycle'?")
     assert any(text.startswith("vars is a text that is not JSON") for text in problems)
     assert len(problems) == 4
+
+
+WORDS = st.sampled_from(
+    [
+        "id",
+        "type",
+        "ruleChain",
+        "metadata",
+        "nodes",
+        "connections",
+        "configuration",
+        "endpoints",
+        "firstNodeIndex",
+        "fromId",
+        "toId",
+        "test",
+        "limit",
+        "parts",
+        "timeout",
+        "retry",
+        "vars",
+        "strict",
+        "a",
+        "b",
+        "t/filter",
+        "join",
+    ]
+)
+LEAVES = st.none() | st.booleans() | st.integers(-2, 3) | st.floats(allow_nan=False, allow_infinity=False) | WORDS
+ANYTHING = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4), max_leaves=12
+)
+NODES = st.fixed_dictionaries(
+    {}, optional={"id": LEAVES, "type": WORDS | LEAVES, "configuration": ANYTHING, "timeout": LEAVES, "retry": ANYTHING}
+)
+EDGES = st.fixed_dictionaries({}, optional={"fromId": WORDS | LEAVES, "toId": WORDS | LEAVES, "type": LEAVES})
+BODIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "nodes": st.lists(NODES | ANYTHING, max_size=4) | ANYTHING,
+        "connections": st.lists(EDGES | ANYTHING, max_size=4) | ANYTHING,
+        "endpoints": ANYTHING,
+        "firstNodeIndex": LEAVES,
+    },
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.fixed_dictionaries({}, optional={"ruleChain": ANYTHING, "metadata": BODIES | ANYTHING}))
+def test_no_document_makes_the_check_fail(registry, document):
+    built, problems = build(read(document), registry)
+    assert all(problem.code in CODES and problem.text and problem.hint for problem in problems)
+    assert len(built) <= len(read(document).definition.nodes)
+    placed = read(json.dumps(document))
+    assert sorted(one.text for one in check(placed, registry)) == sorted(one.text for one in problems)
+    assert all(one.line for one in check(placed, registry))
 
 
 def test_every_code_explains_itself():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from catenary.component import Component, Config, option, register
 from catenary.load.form import form, words
 from catenary.load.schema import chain_schema, config_schema
 
@@ -81,6 +82,9 @@ def test_kinds_of_fields(registry):
         "names": "array",
         "rate": "float",
         "on": "bool",
+        "part": "struct",
+        "thing": "string",
+        "anything": "string",
     }
 
 
@@ -94,7 +98,7 @@ def test_controls_of_fields(registry):
 
 
 def test_nested_settings_have_fields_of_their_own(registry):
-    assert [field["name"] for field in fields(registry, "t/filter")["parts"]["fields"]] == ["weight"]
+    assert [field["name"] for field in fields(registry, "t/filter")["parts"]["fields"]] == ["deep", "weight"]
 
 
 def test_words_of_names():
@@ -132,6 +136,10 @@ def test_required_option_may_be_given_by_another_name(registry):
     assert schema["allOf"] == [{"anyOf": [{"required": ["restEndpointUrl"]}, {"required": ["url"]}]}]
 
 
+def test_option_without_a_json_form_may_be_anything(registry):
+    assert registry.schema("endpoint/call")["properties"]["thing"]["anyOf"][0] == {}
+
+
 def test_default_of_a_secret_is_not_shown(registry):
     assert "x-secret" not in registry.schema("t/filter")["properties"]["password"]
 
@@ -152,7 +160,7 @@ def test_every_reference_of_the_chain_schema_leads_somewhere(registry):
     names = set(references(schema))
     assert names
     assert all(name.removeprefix("#/$defs/") in schema["$defs"] for name in names)
-    assert "#/$defs/node-t-filter-Part" in names
+    assert {"#/$defs/node-t-filter-Part", "#/$defs/node-t-filter-Deep"} <= names
 
 
 def test_node_is_one_of_the_components(registry):
@@ -168,6 +176,25 @@ def test_node_is_one_of_the_components(registry):
 
 def test_schema_without_components_takes_any_node():
     assert chain_schema([])["$defs"]["node"] == {"type": "object"}
+
+
+class Tree(Config):
+    """Settings that hold settings of their own kind."""
+
+    size: int = option(1, help="How big.")
+    branches: list[Tree] = option([], help="What grows on it.")
+
+
+class Forest(Component[Tree]):
+    """Hold trees."""
+
+
+def test_schema_of_settings_inside_themselves(registry):
+    register("forest", category="x")(Forest)
+    schema = registry.schema("forest")
+    assert schema["properties"]["branches"]["anyOf"][0]["items"] == {"$ref": "#/$defs/Tree"}
+    assert schema["$defs"]["Tree"]["properties"]["size"]["title"] == "Size"
+    assert "#/$defs/node-forest-Tree" in set(references(registry.chain_schema()))
 
 
 def test_form_and_schema_of_a_component_without_options(registry):
