@@ -109,14 +109,33 @@ class AgentConfig(Config):
 class Agent(Component[AgentConfig]):
     """Ask a language model; while it asks for tools, run them and ask again; give its answer.
 
-    **Input.** Text is what the user says. A JSON object with a `messages` list is a conversation. Metadata
-    `stream` = `true` asks for pieces, `session_model` and `session_extra_fields` (a JSON object) for another model.
+    **Input.** Text is what the user says. A JSON object with a `messages` list is a conversation; its system messages,
+    joined at the front, replace `systemPrompt`. Metadata `session_model` and `session_extra_fields` (a JSON object)
+    choose another model for this message and for agents it calls as tools; `stream` = `true` asks for pieces.
 
-    **Output.** `Success` has the answer as text, with `model`, token counts (sums over the run, and `last_...`),
-    `steps` and `tool_calls` in metadata. A stream first gives pieces by `Stream` (`chunk` = `true`, with `phase` and
-    `step`, also for text that comes before a tool call), tool events as JSON (`tool_call` = `true`), an end mark
-    (`stream_completed` = `true`), and then the whole answer by `Success` with `full_content` = `true`.
-    `Failure` has the error as data, and `errorMsg`, `status`, `attempts` and `endpoint` in metadata.
+    **Output.** `Success` has the answer as text. Metadata has `model`, `steps` (model calls), `tool_calls`, the tokens
+    of the run (`prompt_tokens`, `completion_tokens`, `total_tokens`, `cached_tokens`), those of its last model call
+    (`last_...`), and `reasoning_content` if there was some.
+    `Failure` has the error as data and in `errorMsg`; for one of the model also `status`, `attempts` and `endpoint`.
+
+    **Stream.** First come pieces by `Stream` with `chunk` = `true`: text (`phase` and `step` tell which model call it
+    belongs to, for text before a tool call is shown too), and tool events as JSON with `tool_call` = `true`. Then an
+    end mark with `stream_completed` = `true`, and last the answer by `Success` with `full_content` = `true`. When it
+    fails, the error is the end mark, and goes by `Failure` as well. The next piece is read when the last one has been
+    dealt with.
+
+    **Steps.** `maxStep` counts model calls. A model that still asks for tools in the last one gets none of them run.
+
+    | `maxStep` | answers at once | asks for a tool, then answers |
+    |---|---|---|
+    | 1 | `Success` | `Failure`, the tool does not run |
+    | 2 | `Success` | `Success` |
+
+    **Tools.** All calls of one reply run at the same time. What goes wrong in one is told to the model; arguments that
+    do not fit the schema are told without running the tool. Only what is listed in `tools` can be run.
+
+    **Retries.** 429, 500-599 but 501 and 505, network errors and timeouts: 1 s, doubling up to 30 s, with chance
+    between half and one and a half; `Retry-After` up to 60 s counts instead. There is no failover to other services.
     """
 
     relations = (SUCCESS, STREAM, FAILURE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from typing import TYPE_CHECKING
 
@@ -47,6 +46,8 @@ class Act(Component[ActConfig]):
 
 async def _run_all(ctx: Context, setup: AgentSetup, told: list[_ToldCall]) -> tuple[CallResult, ...]:
     """Run the calls in tasks of their own; what they tell goes out from this task, one thing after the other."""
+
+    import asyncio
 
     async def run(place: int) -> int:
         results[place] = await run_call(ctx, setup.toolbox, told[place].call)

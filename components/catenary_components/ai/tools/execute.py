@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -91,6 +90,8 @@ def read_arguments(tool: Tool, text: str) -> dict[str, Json]:
 
 
 async def _run(ctx: Context, tool: Tool, call: ToolCall, arguments: Mapping[str, Json]) -> CallResult:
+    import asyncio
+
     limit = asyncio.timeout(tool.timeout_s)
     try:
         async with limit:
