@@ -247,11 +247,10 @@ def flatten(items: Json) -> list[Json]:
         item = stack.pop()
         if isinstance(item, list | tuple):
             stack.extend(reversed(cast("list[Json]", item)))
+            _bounded(stack)
         else:
             result.append(item)
-        _bounded(stack)
-        _bounded(result)
-    return result
+    return _bounded(result)
 
 
 @function("concat", 1, None)

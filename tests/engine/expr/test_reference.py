@@ -219,3 +219,34 @@ def test_closure_gives_what_the_reference_gives(source: str, payload: Any, kind:
         assert 0 <= raised.value.position < len(source)
     else:
         assert same(program.call(message, Outputs()), expected)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "msg.yes or msg.no",
+        "msg.no2 && true && msg.yes",
+        "(msg.yes and msg.yes) ? 1 : 2",
+        "msg.t > 1 or msg.t < 0 or msg.s",
+        "not (msg.t > 1)",
+        "msg.t - 1 == 40 and msg.t * 2 > msg.f",
+        "msg.f * msg.f / 2 - msg.f",
+        "msg.l[msg.t - 41]",
+        "msg.s + msg.s",
+        "-msg.f ** 2",
+        "1 < msg.t <= 41 < msg.f",
+        "{(msg.s): msg.l[1:]}",
+        "msg.l | filter(# > 1) | map({let x = #; x * #index})",
+        "reduce(msg.l, #acc * 10 + #, 0)",
+        "metadata",
+        "msg.rows | sortBy(.q, 'desc') | first() | keys()",
+    ],
+)
+def test_both_evaluators_agree_on_the_usual(source: str) -> None:
+    message = Message(
+        {"t": 41, "f": 2.5, "s": "a", "l": [3, 1, 2], "yes": True, "no": False, "rows": [{"q": 1}, {"q": 2}]},
+        metadata={"k": "v"},
+    )
+    environment = Environment()
+    program = compile_program(source, environment)
+    assert same(program.call(message), evaluate(program, environment, message))

@@ -70,6 +70,15 @@ def test_what_is_let_through_is_quick() -> None:
     assert time.monotonic() - began < 3
 
 
+def test_with_re2_no_pattern_runs_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regex, "re2", pytest.importorskip("re2", reason="needs the extra regex"))
+    assert regex.pattern_of("(a+)+$")("a" * 50_000)
+    assert not regex.pattern_of("(a+)+$")("a" * 50_000 + "b")
+    for pattern in ["(", r"(a)\1", "(?=a)"]:
+        with pytest.raises(regex.PatternError):
+            regex.pattern_of(pattern)
+
+
 def test_a_refused_pattern_is_told_at_compile_time_or_when_it_comes() -> None:
     with pytest.raises(ExpressionError, match="repeat within a repeat"):
         Expression.compile("msg.s matches '(a+)+'")
