@@ -22,6 +22,7 @@ BINARY: Final = "BINARY"
 
 _UNREAD: Final[Any] = object()
 _NO_METADATA: Final[Metadata] = MappingProxyType({})
+_new: Final = object.__new__
 
 
 class Message:
@@ -152,7 +153,7 @@ class Message:
         return cast("int", origin[1])
 
     def _copy(self) -> Self:
-        other = object.__new__(self.__class__)
+        other = _new(self.__class__)
         other._data = self._data
         other._value = self._value
         other._type = self._type
@@ -163,9 +164,12 @@ class Message:
 
     def with_data(self, data: Json | bytes, data_type: str | None = None) -> Self:
         """Give the message with another payload (as for `Message`), and another data type if one is named."""
-        other = object.__new__(self.__class__)
+        other = _new(self.__class__)
         kind = data.__class__
-        if kind is str or kind is bytes:
+        if kind is dict:
+            other._data = _UNREAD
+            other._value = data
+        elif kind is str or kind is bytes:
             other._data = data
             other._value = _UNREAD
         elif kind is bytearray or kind is memoryview:
@@ -175,7 +179,7 @@ class Message:
             other._data = _UNREAD
             other._value = data
         other._type = self._type
-        other._data_type = data_type or self._data_type
+        other._data_type = self._data_type if data_type is None else data_type
         other._metadata = self._metadata
         other._origin = self._origin
         return other

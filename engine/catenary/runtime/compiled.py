@@ -195,13 +195,15 @@ def compile_chain(
     steps = [_make_step(owner, placed, index) for index, placed in enumerate(nodes)]
     by_id = {step.node_id: step for step in steps}
     following: list[dict[str, list[Step]]] = [{} for _ in steps]
+    targets: list[list[int]] = [[] for _ in steps]  # in the order written, whatever the relation
     for source_id, relation, target_id in connections:
         source = by_id[source_id]
         if source.__class__ is not EndStep:
             following[source.index].setdefault(relation, []).append(by_id[target_id])
+            targets[source.index].append(by_id[target_id].index)
     joins = tuple(step for step in steps if step.component.collects)
     entry = steps[first] if first < len(steps) else None
-    _mark(steps, following, joins, entry)
+    _mark(steps, targets, joins, entry)
     for step in steps:
         _connect(step, following[step.index])
     gated = any(step.__class__ is EndStep for step in steps)
@@ -218,10 +220,7 @@ def _make_step(owner: Any, placed: Placed, index: int) -> Step:
     return step
 
 
-def _mark(
-    steps: Sequence[Step], following: Sequence[Mapping[str, Sequence[Step]]], joins: Sequence[Step], entry: Step | None
-) -> None:
-    targets = [[step.index for branch in ways.values() for step in branch] for ways in following]
+def _mark(steps: Sequence[Step], targets: Sequence[Sequence[int]], joins: Sequence[Step], entry: Step | None) -> None:
     reach = analyse(targets, [join.index for join in joins], entry.index if entry else 0)
     for step in steps:
         step.reach = numbers(reach.joins_after[step.index])

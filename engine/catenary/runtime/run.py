@@ -176,7 +176,9 @@ class Run:
         ctx = self.context
         if ctx is None:
             ctx = self.context = Context(self, None, token[0], None, "")
-        attended = self.each is not None or self.watch is not None or self.compiled.limits.stop_on_failure
+        limits = self.compiled.limits
+        max_visits = limits.max_visits
+        attended = self.each is not None or self.watch is not None or limits.stop_on_failure
         stride = countdown = STRIDE if root.deadline is None else 1
         since = 0.0
         task: asyncio.Task[Any] | None = None
@@ -242,7 +244,9 @@ class Run:
             if kind is Relation:
                 leaving = emission
             elif kind is tuple:
-                if is_pair(emission):
+                if (
+                    len(emission) == 2 and emission[1].__class__ is Message and isinstance(emission[0], str)
+                ) or is_pair(emission):
                     leaving, message = emission
                 else:
                     leaving, message = malformed(emission, message)
@@ -264,7 +268,13 @@ class Run:
                     continue
                 following = step.loops.get(leaving)
                 if following is not None:
-                    core.count(following)
+                    visits = core.visits
+                    if visits is None:
+                        visits = core.visits = {}
+                    count = visits.get(following, 0)
+                    if count >= max_visits:
+                        core.count(following)  # raises, and says which cycle it is
+                    visits[following] = count + 1
                     sender = step
                     step = following
                     relation = leaving

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Token: TypeAlias = "tuple[Step, Any, Step | None, Relation | str]"
 Ready: TypeAlias = "list[Token]"
 
-_new_end: Any = cast("Any", tuple).__new__  # what `End(...)` comes to, without its Python frame
+_new: Any = cast("Any", tuple).__new__  # what `End(...)` and `Arrival(...)` come to, without their Python frame
 
 
 class Core:
@@ -74,16 +74,19 @@ class Core:
             return
         for join in route.joins:
             self._arrive(join, message, step, relation)
+        is_free = False  # whether some join is held up no longer
         if route.deltas:
             holds = self.holds
             assert holds is not None
-            for join_number, change in route.deltas:
-                holds[join_number] += change
+            for number, change in route.deltas:
+                held = holds[number] = holds[number] + change
+                if not held:
+                    is_free = True
         for target in reversed(route.targets):
             if target.cyclic:
                 self.count(target)
             ready.append((target, message, step, relation))
-        if route.drops and self.arrived:
+        if is_free and self.arrived:
             self._fire(route.drops)
 
     def emit(self, step: Step, relation: Relation | str, message: Message, ready: Ready) -> None:
@@ -112,7 +115,7 @@ class Core:
             error = relation.error
             relation = FAILURE
         gated = self.compiled.gated and not is_end_node and relation != FAILURE
-        self.ends.append(_new_end(End, (step.node_id, relation, message, error, gated)))
+        self.ends.append(_new(End, (step.node_id, relation, message, error, gated)))
 
     def end_with(self, node_id: str, relation: Failed, message: Message) -> None:
         """Write down a failure that belongs to no step."""
@@ -129,9 +132,12 @@ class Core:
     def _let_go(self, reach: tuple[int, ...]) -> None:
         holds = self.holds
         assert holds is not None
-        for join in reach:
-            holds[join] -= 1
-        if self.arrived:
+        is_free = False
+        for number in reach:
+            held = holds[number] = holds[number] - 1
+            if not held:
+                is_free = True
+        if is_free and self.arrived:
             self._fire(reach)
 
     def _arrive(self, join: Step, message: Message, sender: Step | None, relation: Relation | str) -> None:
@@ -146,7 +152,7 @@ class Core:
             for blocked in join.blocks:
                 holds[blocked] += 1
         error = relation.error if isinstance(relation, Failed) else None
-        waiting.append(Arrival(message, sender.node_id if sender else "", error, relation))
+        waiting.append(_new(Arrival, (message, sender.node_id if sender else "", error, relation)))
 
     def _fire(self, candidates: Iterable[int]) -> None:
         """Fire those of the candidates that something arrived at and nothing holds up."""
