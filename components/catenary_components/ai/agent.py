@@ -124,12 +124,8 @@ class Agent(Component[AgentConfig]):
     fails, the error is the end mark, and goes by `Failure` as well. The next piece is read when the last one has been
     dealt with.
 
-    **Steps.** `maxStep` counts model calls. A model that still asks for tools in the last one gets none of them run.
-
-    | `maxStep` | answers at once | asks for a tool, then answers |
-    |---|---|---|
-    | 1 | `Success` | `Failure`, the tool does not run |
-    | 2 | `Success` | `Success` |
+    **Steps.** `maxStep` counts model calls. A model that still asks for tools in the last one gets none of them run:
+    with 1, only an answer given at once is a `Success`; 2 are enough for one round of tools and an answer.
 
     **Tools.** All calls of one reply run at the same time. What goes wrong in one is told to the model; arguments that
     do not fit the schema are told without running the tool. Only what is listed in `tools` can be run.
