@@ -103,6 +103,8 @@ def _options(fields: list[dict[str, Any]], also: dict[str, str], indent: str = "
     for field in fields:
         unit = f" in {field['unit']}" if field.get("unit") else ""
         default = "required" if field["required"] else f"default {_json(field['defaultValue'])}"
+        if field.get("fields") and not field["required"]:  # the parts below it have defaults of their own
+            default = "optional"
         names = f", also {also[field['name']]}" if also.get(field["name"]) else ""
         line = f"{indent}{click.style(field['name'], fg='cyan')}{names}  {field['type']}{unit}, {default}"
         yield from _wrapped(line, 8)

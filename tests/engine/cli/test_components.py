@@ -1,0 +1,84 @@
+"""`catenary components` and `catenary schema`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from catenary import registry as registries
+from catenary.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from click.testing import Result
+
+    Call = Callable[..., Result]
+
+
+def test_all_components_are_listed_by_category(call: Call) -> None:
+    result = call("components")
+    assert result.exit_code == 0
+    for type_name in Registry().types():
+        assert f"\n  {type_name} " in result.stdout
+    assert "\nfilter\n" in result.stdout
+
+
+@pytest.mark.parametrize("type_name", Registry().types())
+def test_each_component_is_explained(call: Call, type_name: str) -> None:
+    result = call("components", type_name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(type_name)
+    for field in Registry().form(type_name)["fields"]:
+        assert field["name"] in result.stdout
+    assert max(map(len, result.stdout.splitlines())) < 500
+
+
+def test_an_explanation_has_options_relations_and_examples(call: Call) -> None:
+    text = call("components", "restApiCall").stdout
+    assert "restEndpointUrlPattern, also url  string, required" in text
+    assert "readTimeoutMs  int in milliseconds, default 2000" in text
+    assert "  Failure " in text
+    assert '"type": "restApiCall"' in text
+    assert "One of: " in call("components", "ai/agent").stdout
+
+
+def test_relations_that_the_chain_names_are_told(call: Call) -> None:
+    assert "those that the chain names" in call("components", "switch").stdout
+    assert "Relations" not in call("components", "end").stdout
+
+
+def test_an_unknown_type_gets_a_guess(call: Call) -> None:
+    result = call("components", "restApiCal")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "did you mean 'restApiCall'?" in result.stderr
+
+
+def test_forms_are_given_as_json(call: Call) -> None:
+    form = json.loads(call("components", "jsFilter", "--format", "json").stdout)
+    assert form == Registry().form("jsFilter")
+    forms = json.loads(call("components", "--format", "json").stdout)
+    assert [one["type"] for one in forms] == Registry().types()
+
+
+def test_packages_that_cannot_be_imported_are_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(Registry):
+        def __init__(self) -> None:
+            super().__init__()
+            self.broken["acme"] = "no module named x"
+
+    monkeypatch.setattr(registries, "Registry", Broken)
+    assert "the components of 'acme' are missing: no module named x" in call("components").stderr
+
+
+def test_the_schema_is_that_of_the_whole_language(call: Call) -> None:
+    assert json.loads(call("schema").stdout) == Registry().chain_schema()
+
+
+def test_the_schema_of_one_configuration(call: Call) -> None:
+    assert json.loads(call("schema", "jsFilter").stdout) == Registry().schema("jsFilter")
+    result = call("schema", "jsFiltr")
+    assert result.exit_code == 1
+    assert "did you mean 'jsFilter'?" in result.stderr
