@@ -69,7 +69,8 @@ class Chain:
 
     def _compile(self, *, watched: bool = False) -> Compiled:
         placed = [observed(node) for node in self._placed] if watched else self._placed
-        connections = [(one.from_id, one.type, one.to_id) for one in self.definition.connections]
+        written = self.definition.with_chain_nodes().connections
+        connections = [(one.from_id, one.type, one.to_id) for one in written]
         return compile_chain(self, placed, connections, self.definition.first_node_index, self._limits)
 
     @property

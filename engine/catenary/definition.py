@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
@@ -262,6 +262,24 @@ class ChainDefinition:
     def is_root(self) -> bool:
         """Whether the chain may have endpoints: what `root` says, else whether it has any."""
         return bool(self.endpoints) if self.root is None else self.root
+
+    def with_chain_nodes(self) -> ChainDefinition:
+        """Give the chain with each of `rule_chain_connections` as a connection to a `flow` node that passes ends on.
+
+        Such a node has the id `chain:<chain id>`. What was written stays in `rule_chain_connections`.
+        """
+        if not self.rule_chain_connections:
+            return self
+        chains = dict.fromkeys(connection.to_id for connection in self.rule_chain_connections)
+        nodes = [
+            NodeDefinition(f"chain:{chain}", "flow", configuration={"targetId": chain, "extend": True})
+            for chain in chains
+        ]
+        connections = [
+            Connection(connection.from_id, f"chain:{connection.to_id}", connection.type, connection.label)
+            for connection in self.rule_chain_connections
+        ]
+        return replace(self, nodes=(*self.nodes, *nodes), connections=(*self.connections, *connections))
 
     @property
     def first_node(self) -> NodeDefinition | None:

@@ -75,8 +75,19 @@ class _Builder:
             component = self._component(node, path, component_type, environment)
             if component is not None:
                 built.append((node, component))
+        built += self._chain_nodes(environment)
         lint(self.report, components, self.settings, own)
         return built, self.report.sorted(strict=self.settings.strict or own.strict)
+
+    def _chain_nodes(self, environment: Environment) -> Iterator[tuple[NodeDefinition, Component[Any]]]:
+        """Make the nodes that stand for `ruleChainConnections`."""
+        definition = self.document.definition
+        path = self.document.path_to((), "metadata", "ruleChainConnections")
+        for node in definition.with_chain_nodes().nodes[len(definition.nodes) :]:
+            component_type = self._look_up(node, path)
+            component = component_type and self._component(node, path, component_type, environment)
+            if component is not None:
+                yield node, component
 
     def _add_key(self, code: str, path: Path, text: str, hint: str) -> None:
         self.report.add(code, path, text, hint, place=self.document.places.of_key(path))
