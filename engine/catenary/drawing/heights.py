@@ -83,14 +83,14 @@ def _settle(column: list[Unit], wanted: list[float]) -> None:
 
 
 def _straighten(column: list[Unit]) -> None:
-    """Move units by a few pixels where that makes a connection straight and nothing touches: a slight bend looks odd."""
+    """Move units a little where that makes a connection straight and nothing touches: a slight bend looks odd."""
     for index, unit in enumerate(column):
         steps = [level - unit.middle for level in _level_before(unit)]
         step = min(steps, key=abs, default=0.0)
         above = column[index - 1] if index else None
         below = column[index + 1] if index + 1 < len(column) else None
-        has_room = above is None or unit.top + step >= above.top + above.height + _gap(above, unit)
-        has_room &= below is None or unit.top + step + unit.height + _gap(unit, below) <= below.top
+        has_room = above is None or unit.top + step >= above.top + above.height + _gap(above, unit) / 2
+        has_room &= below is None or unit.top + step + unit.height + _gap(unit, below) / 2 <= below.top
         if abs(step) <= _SNAP and has_room:
             unit.top += step
 

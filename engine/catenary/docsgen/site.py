@@ -1,0 +1,87 @@
+"""All generated files of `docs/`: make them, write them, or tell which differ."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from catenary.docsgen.commands import command_pages
+from catenary.docsgen.components import component_pages
+from catenary.docsgen.errors import error_pages
+from catenary.docsgen.events import event_page
+from catenary.docsgen.functions import function_page
+from catenary.docsgen.markdown import page, table
+from catenary.docsgen.pictures import picture_pages
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from catenary.registry import Registry
+
+_REFERENCE: Final = "docs/reference"
+_IMAGES: Final = "docs/images"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that is not as the code would have it: `missing`, `different`, or `left over` from something removed."""
+
+    path: str
+    kind: Literal["missing", "different", "left over"]
+
+
+def pages(root: Path, registry: Registry) -> dict[str, str]:
+    """Give the text of all generated files of a checkout, by path below `root`; the same text for the same code."""
+    found = {
+        "README.md": _index(),
+        "functions.md": function_page(),
+        "events.md": event_page(),
+        "chain.schema.json": json.dumps(registry.chain_schema(), ensure_ascii=False, indent=2) + "\n",
+    }
+    folders = {"components": component_pages(registry), "errors": error_pages(), "commands": command_pages()}
+    for folder, inside in folders.items():
+        found.update({f"{folder}/{name}": text for name, text in inside.items()})
+    images = picture_pages(root, registry)
+    return {
+        **{f"{_REFERENCE}/{name}": text for name, text in found.items()},
+        **{f"{_IMAGES}/{name}": text for name, text in images.items()},
+    }
+
+
+def compare(root: Path, wanted: dict[str, str]) -> list[Change]:
+    """Give what differs between the files below `root` and `wanted`. Other files in `docs/reference` are left over."""
+    changes: list[Change] = []
+    for name, text in sorted(wanted.items()):
+        path = root / name
+        if not path.is_file():
+            changes.append(Change(name, "missing"))
+        elif path.read_bytes() != text.encode():
+            changes.append(Change(name, "different"))
+    present = (path.relative_to(root).as_posix() for path in (root / _REFERENCE).rglob("*") if path.is_file())
+    return [*changes, *(Change(name, "left over") for name in sorted(present) if name not in wanted)]
+
+
+def write(root: Path, wanted: dict[str, str]) -> list[Change]:
+    """Make the files below `root` equal to `wanted`. Returns: what had to be changed."""
+    changes = compare(root, wanted)
+    for change in changes:
+        path = root / change.path
+        if change.kind == "left over":
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(wanted[change.path].encode())
+    return changes
+
+
+def _index() -> str:
+    rows = [
+        ("[Components](components/README.md)", "what nodes can be: options, relations, examples"),
+        ("[Functions](functions.md)", "what expressions and templates can call"),
+        ("[Command line](commands/README.md)", "the commands and their options"),
+        ("[Errors](errors/README.md)", "every code: meaning, usual cause, cure"),
+        ("[Events](events.md)", "what a run tells while it runs"),
+        ("[chain.schema.json](chain.schema.json)", "JSON Schema of the chain language, for editors"),
+    ]
+    return page("Reference", "Everything here is made from the code.", table(("Page", "What is in it"), rows))
