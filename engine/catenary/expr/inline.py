@@ -29,6 +29,7 @@ _BINARY: Final[dict[type[ast.operator], tuple[str, str, Callable[..., Any]]]] = 
     ast.Mod: ("%", "$modulo", operators.modulo),
     ast.Pow: ("**", "$power", operators.power),
 }
+_SMALL: Final = 2**62
 _UNARY: Final[dict[type[ast.unaryop], tuple[str, Callable[..., Any]]]] = {
     ast.Not: ("$invert", operators.invert),
     ast.USub: ("$negate", operators.negate),
@@ -153,7 +154,9 @@ class Inline:
             value: Any = node.right.value
             if value.__class__ not in {int, float} or abs(value) > 2**31 or (symbol == "/" and value == 0):
                 return ""
-            return "HELD.__class__ is FLOAT" if symbol in "*/" else "HELD.__class__ is FLOAT or A.__class__ is INT"
+            if symbol == "*":  # so small that the guarded operator has nothing to say
+                return f"HELD.__class__ is FLOAT or (A.__class__ is INT and {-_SMALL} < A < {_SMALL})"
+            return "HELD.__class__ is FLOAT" if symbol == "/" else "HELD.__class__ is FLOAT or A.__class__ is INT"
         if symbol == "/":
             return ""
         if symbol == "*":
@@ -187,6 +190,8 @@ class Inline:
         a, b = self.rewrite(left), self.rewrite(right)
         if keep is not None:
             b = ast.copy_location(ast.NamedExpr(ast.copy_location(ast.Name(keep, ast.Store()), b), b), b)
+        if isinstance(operation, ast.In | ast.NotIn) and _is_texts(right):
+            return self.template(f"(A {symbol} B)", at, A=a, B=b)
         if isinstance(operation, ast.In | ast.NotIn):
             return self.invoke(name, function, a, b, at=at)
         if isinstance(left, ast.Constant) and not isinstance(right, ast.Constant):
@@ -272,6 +277,13 @@ class Inline:
             "(BODY if HELD is True else OTHER if V is False else CHECK(V))",
             node, V=name, HELD=held, BODY=body, OTHER=other, CHECK="$test",
         )  # fmt: skip
+
+
+def _is_texts(node: ast.expr) -> bool:
+    """Tell whether this is a list of nothing but literal texts, which only texts can be in."""
+    return isinstance(node, ast.List) and all(
+        isinstance(element, ast.Constant) and isinstance(element.value, str) for element in node.elts
+    )
 
 
 def _is_plain(node: ast.expr) -> bool:

@@ -59,7 +59,10 @@ _KINDS: Final[list[tuple[type, str]]] = [
 
 def is_number(value: Json) -> bool:
     """Tell whether this is an int or a float (a bool is neither)."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    kind = value.__class__
+    if kind is int or kind is float:
+        return True
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _unfit(operator: str, left: Json, right: Json) -> EvaluationError:
@@ -243,13 +246,12 @@ def is_in(item: Json, container: Json) -> bool:
     """`in`: an element of a list, a key of a map; nothing is in nil."""
     if container is None:
         return False
+    if container.__class__ is list and item.__class__ is str:
+        return item in container
     if isinstance(container, dict):
         return isinstance(item, str) and item in container
     if isinstance(container, list | tuple):
-        items = cast("list[Json]", container)
-        if isinstance(item, str):
-            return item in items
-        return any(equal(item, element) for element in items)
+        return any(equal(item, element) for element in cast("list[Json]", container))
     if isinstance(container, str):
         raise EvaluationError("'in' does not look into text; use `text contains part`")
     raise _unfit("in", item, container)

@@ -233,6 +233,7 @@ def test_closure_gives_what_the_reference_gives(source: str, payload: Any, kind:
         "msg.f * msg.f / 2 - msg.f",
         "msg.l[msg.t - 41]",
         "msg.s + msg.s",
+        "msg.s in ['a', 'b'] and msg.t not in ['a']",
         "-msg.f ** 2",
         "1 < msg.t <= 41 < msg.f",
         "{(msg.s): msg.l[1:]}",
