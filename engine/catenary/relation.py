@@ -63,4 +63,11 @@ def fail(error: BaseException | str, message: Message) -> tuple[Relation, Messag
         message: The message that goes on.
     """
     cause = NodeFailure(error) if isinstance(error, str) else error
-    return Failed(cause), message.put("errorMsg", str(cause) or type(cause).__name__)
+    name = type(cause).__name__
+    try:
+        text = str(cause) or name
+    except Exception:  # an error whose own text cannot be had is a failure all the same
+        text = name
+        cause = NodeFailure(text)
+        cause.__cause__ = error if isinstance(error, BaseException) else None
+    return Failed(cause), message.put("errorMsg", text)

@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 def failure(error: BaseException, message: Message | list[Arrival]) -> tuple[Relation, Message]:
     """Give the emission for an error that a node raised; a join goes on with the first message of its list."""
-    if isinstance(error, NodeFailure) and error.message is not None:
+    if isinstance(error, NodeFailure) and isinstance(error.message, Message):
         return fail(error, error.message)
-    return fail(error, message if isinstance(message, Message) else message[0].message)
+    return fail(error, _one(message))
 
 
-def malformed(emission: object, message: Message) -> tuple[Relation, Message]:
+def malformed(emission: object, message: Message | list[Arrival]) -> tuple[Relation, Message]:
     """Give the `Failure` for something that is no emission."""
-    shown = repr(emission)
+    try:
+        shown = repr(emission)
+    except Exception:
+        shown = f"an object of type {type(emission).__name__}"
     if len(shown) > 80:
         shown = f"{shown[:80]}..."
     return fail(
@@ -31,8 +34,12 @@ def malformed(emission: object, message: Message) -> tuple[Relation, Message]:
             f"run returned {shown}, which is no emission; "
             "return a relation, (relation, message), a list of these, or None"
         ),
-        message,
+        _one(message),
     )
+
+
+def _one(message: Message | list[Arrival]) -> Message:
+    return message if isinstance(message, Message) else message[0].message
 
 
 def spread(core: Core, step: Step, emission: Any, message: Message, ready: Ready) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from catenary.errors import ExpressionError, ResourceError, RunTimeout
 from catenary.message import Message
-from catenary.relation import FAILURE, Failed, fail
+from catenary.relation import FAILURE, Failed
 from catenary.runtime.compiled import Placed
 from catenary.runtime.emission import failure
 
@@ -88,9 +88,7 @@ def _collecting(run: Runs, *, is_async: bool) -> Runs:
         if isinstance(emission, list):
             items = cast("list[Any]", emission)
             return [(item, arrivals[0].message) if isinstance(item, str) else item for item in items]
-        if emission is None or isinstance(emission, tuple):
-            return emission  # type: ignore[no-any-return]
-        return fail(TypeError(f"run returned {emission!r}, which is no emission"), arrivals[0].message)
+        return emission
 
     return after(run, complete, is_async=is_async)
 
