@@ -101,7 +101,7 @@ class Chain:
         listener: Listener | None = None,
     ) -> Coroutine[Any, Any, Outcome]:
         """Run a message through the chain; to be awaited. See `Engine.run`."""
-        run = new_run(self, self.engine.listeners(listener), scope)
+        run = new_run(self, listener, scope)
         return perform(self, message, run, start, timeout)
 
     def run_sync(
@@ -114,7 +114,7 @@ class Chain:
         listener: Listener | None = None,
     ) -> Outcome:
         """Run a message through the chain without an event loop, see `Engine.run_sync`."""
-        run = new_run(self, self.engine.listeners(listener), scope)
+        run = new_run(self, listener, scope)
         run.has_loop = False
         return drive_by_hand(perform(self, message, run, start, timeout), run, self.engine.loops)
 

@@ -11,7 +11,7 @@ from catenary.clock import SystemClock
 from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
 from catenary.events import Bus
 from catenary.runtime.compiled import Limits
-from catenary.runtime.entry import Loops
+from catenary.runtime.entry import Loops, new_run, perform
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -94,7 +94,7 @@ class Engine:
         self._allow_link_local = allow_link_local
         self._registry = registry
         self._http: HttpClients | None = None
-        self._bus = Bus()
+        self.bus = Bus()
         self._chains: dict[str, Chain] = {}
         self._documents: dict[str, Json] = {}
         self._retired: list[Chain] = []
@@ -143,13 +143,7 @@ class Engine:
         Returns:
             A function that takes the listener off again.
         """
-        return self._bus.subscribe(listener)
-
-    def listeners(self, own: Listener | None = None) -> tuple[Listener, ...]:
-        """Give who listens to a run that begins now."""
-        if not self._bus:
-            return (own,) if own is not None else ()
-        return (*self._bus, own) if own is not None else tuple(self._bus)
+        return self.bus.subscribe(listener)
 
     # Chains
 
@@ -331,7 +325,8 @@ class Engine:
             EngineError: When there is no such chain or start node.
             CancelledError: When the calling task is cancelled; all that the run had started is over by then.
         """
-        return self.get(chain_id).run(message, start=start, timeout=timeout, scope=scope, listener=listener)
+        chain = self._chains.get(chain_id) or self.get(chain_id)
+        return perform(chain, message, new_run(chain, listener, scope), start, timeout)
 
     def run_sync(
         self,

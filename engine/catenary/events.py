@@ -7,7 +7,7 @@ event ends a run and is the last: `run.complete`, `run.error`, `run.cancel` or `
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
@@ -157,21 +157,29 @@ class Bus:
     what it raises is logged and does not disturb the run."""
 
     def __init__(self) -> None:
-        self._listeners: dict[int, Listener] = {}
-        self._next = 0
+        self.listeners: tuple[Listener, ...] = ()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Add a listener. Returns: a function that takes it off again; calling it twice is fine."""
-        key = self._next
-        self._next += 1
-        self._listeners[key] = listener
-        return lambda: self._listeners.pop(key, None) and None
+        own = _Subscription(listener)
+        self.listeners = (*self.listeners, own)
 
-    def __bool__(self) -> bool:
-        return bool(self._listeners)
+        def leave() -> None:
+            self.listeners = tuple(other for other in self.listeners if other is not own)
 
-    def __iter__(self) -> Iterator[Listener]:
-        return iter(list(self._listeners.values()))
+        return leave
+
+
+class _Subscription:
+    """One listener; the same function may be subscribed more than once."""
+
+    __slots__ = ("_listener",)
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def __call__(self, event: Event) -> None:
+        self._listener(event)
 
 
 def deliver(event: Event, listeners: tuple[Listener, ...]) -> None:

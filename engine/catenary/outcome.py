@@ -32,7 +32,7 @@ class Outcome:
     def __init__(self, run: Run, message: Message) -> None:
         self._run = run
         self._message = message
-        self.ends: list[End] = run.core.ends
+        self.ends: list[End] = run.ends
 
     @property
     def run_id(self) -> str:

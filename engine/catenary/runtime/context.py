@@ -190,7 +190,7 @@ class Context:
                 hint="await every emit() before run() returns; a plain def returns what it has to say",
             )
         self._emitted = True
-        await self._live_run().emit(self, relation, message)
+        await self._live_run().emit_from(self, relation, message)
 
     async def need_loop(self) -> None:
         """Make sure that an event loop is there, before a node that declares `waits = False` awaits something else."""

@@ -44,7 +44,7 @@ def _one(message: Message | list[Arrival]) -> Message:
 
 def spread(core: Core, step: Step, emission: Any, message: Message, ready: Ready) -> None:
     """Send all emissions of a list in the order written, then let the token end."""
-    pairs = _pairs(emission, message)
+    pairs = pairs_of(emission, message)
     batches: list[Ready] = []
     for relation, sent in pairs:
         batch: Ready = []
@@ -55,9 +55,14 @@ def spread(core: Core, step: Step, emission: Any, message: Message, ready: Ready
     core.finish(step)
 
 
-def _pairs(emission: Any, message: Message) -> list[tuple[Relation | str, Message]]:
-    if isinstance(emission, str):  # a subclass of `str` that is not one of ours
+def pairs_of(emission: Any, message: Message) -> list[tuple[Relation | str, Message]]:
+    """Give what a node returned as `(relation, message)` pairs; the one of a `Failure` when it is no emission."""
+    if emission is None:
+        return []
+    if isinstance(emission, str):  # a subclass of `str` that is not one of ours, for one
         return [(emission, message)]
+    if is_pair(emission):
+        return [emission]
     if not issubclass(emission.__class__, list):
         return [malformed(emission, message)]
     pairs: list[Any] = [(item, message) if isinstance(item, str) else item for item in emission]

@@ -28,21 +28,42 @@ NO_NODES = "the rule chain has no nodes"
 def begin(run: Run, message: Message, start: str | Iterable[str] | None) -> None:
     """Give a run its first tokens. Raises: EngineError: when a start node does not exist."""
     compiled = run.compiled
-    core = run.core
     if start is None:
         first = compiled.first
         if first is None:
-            core.end_with("", Failed(EngineError(NO_NODES)), message)
+            run.end_with("", Failed(EngineError(NO_NODES)), message)
         elif first.reach or first.cyclic or first.join >= 0:
-            core.start(((first, message),))
+            run.start(((first, message),))
         else:
-            core.ready.append((first, message, None, ""))
+            run.ready.append((first, message, None, ""))
         return
     names = [start] if isinstance(start, str) else list(start)
     unknown = [name for name in names if name not in compiled.by_id]
     if unknown:
         raise EngineError(f"SetExecuteNodes node id={unknown[0]} not found", hint="start names nodes of the chain")
-    core.start([(compiled.by_id[name], message) for name in names])
+    run.start([(compiled.by_id[name], message) for name in names])
+
+
+async def drive(run: Run) -> None:
+    """Visit everything a run has ready until the run is over.
+
+    Raises:
+        CancelledError: When the task is cancelled from outside, or the run is stopped.
+        CatenaryError: An error of the kernel.
+    """
+    ready = run.ready
+    try:
+        if ready:
+            await run.work(ready, None, ready.pop())
+            if run.crew is not None:
+                await run.crew.settle()
+    except BaseException as error:
+        fault = await run.wind_up(error)
+        if fault is error:
+            raise
+        raise fault from None
+    finally:
+        run.let_go()
 
 
 async def perform(
@@ -62,6 +83,7 @@ async def perform(
         message = Message(message)
     if timeout is not None:
         run.deadline = monotonic() + timeout
+        run.stride = 1
         if run.has_loop:
             run.arm()
     chain.active += 1
@@ -71,7 +93,7 @@ async def perform(
         begin(run, message, start)
         if run.watch is not None:
             run.watch.publish(RunStarted, chain.id, message=message)
-        await run.drive()
+        await drive(run)
     except (StepLimitReached, Halt) as error:
         run.fault = error
         if isinstance(error, StepLimitReached):
@@ -81,8 +103,6 @@ async def perform(
             _publish_cancelled(chain, run)
             raise
     finally:
-        if run.timer is not None:
-            run.timer.cancel()
         chain.active -= 1
         if chain.retired and not chain.active:
             await chain.close_if_idle()
@@ -118,13 +138,16 @@ def _publish_outcome(chain: Chain, run: Run, outcome: Outcome) -> None:
             run.watch.publish(RunFailed, chain.id, code=error.code if error else "run.error", error=str(error))
 
 
-def new_run(chain: Chain, listeners: tuple[Listener, ...], scope: Iterable[Any] | Mapping[type, Any] | None) -> Run:
+def new_run(chain: Chain, listener: Listener | None, scope: Iterable[Any] | Mapping[type, Any] | None) -> Run:
     """Make a run of a chain: on its observed compilation when somebody listens."""
-    if listeners:
-        run = Run(chain.observed)
-        run.watch = Watch(run.id, listeners)
-    else:
+    listeners = chain.engine.bus.listeners
+    if listener is None and not listeners:
         run = Run(chain.compiled)
+        run.attended = run.compiled.limits.stop_on_failure
+    else:
+        run = Run(chain.observed)
+        run.watch = Watch(run.id, listeners if listener is None else (*listeners, listener))
+        run.attended = True
     if scope is not None:
         run.scope = Scope(scope)
     return run

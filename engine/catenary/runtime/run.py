@@ -49,8 +49,8 @@ class Halt(CatenaryError):
     """Ends a run whose chain stops at the first failure; never seen outside the kernel."""
 
 
-class Run:
-    """The journey of one message through one compiled chain; a sub-run is a `Run` with a `parent`.
+class Run(Core):
+    """The journey of one message through one compiled chain: the core, and what drives it. Sub-runs have a `parent`.
 
     Attributes:
         crew: The tasks of the run, once there are any.
@@ -61,6 +61,8 @@ class Run:
         task: The asyncio task that drives the run, once somebody needs to know it.
         cancelling: How often that task had been asked to stop when the run began.
         cancels: 1 once the kernel itself has cancelled the task.
+        attended: True when somebody is to be told of each end as it comes.
+        stride: Hops between two looks at the clock.
         live: False once the run is stopped, or has a fault: no node is visited any more.
         has_loop: False while the run is driven by hand, without an event loop. Asked of the root.
         deadline: The end of the run's time on the monotonic clock, or None. Asked of the root.
@@ -70,6 +72,10 @@ class Run:
     """
 
     # Defaults of the class, not slots: a run that needs none of them pays for none.
+    live = True
+    has_loop = True
+    attended = False
+    stride = STRIDE
     crew: Crew | None = None
     context: Context | None = None
     depth = 0
@@ -89,20 +95,20 @@ class Run:
     _scope: Scope | None = None
     _id: str | None = None
 
-    def __init__(self, compiled: Compiled) -> None:
-        self.compiled = compiled
-        self.core = Core(compiled)
-        self.has_loop = True
-        self.live = True
-
     @classmethod
-    def inside(cls, parent: Run, compiled: Compiled, visit: int) -> Run:
+    def inside(
+        cls, parent: Run, compiled: Compiled, visit: int, depth: int, each: Callable[[End], Awaitable[None]] | None
+    ) -> Run:
         """Make a sub-run that belongs to a visit of another run."""
         run = cls(compiled)
         run.parent = parent
         run.parent_visit = visit
         run._root = parent.root
+        run.stride = run.root.stride
         run.watch = parent.watch
+        run.each = each
+        run.depth = depth
+        run.attended = each is not None or parent.watch is not None or compiled.limits.stop_on_failure
         return run
 
     @property
@@ -128,39 +134,24 @@ class Run:
     def scope(self, scope: Scope) -> None:
         self._scope = scope
 
-    async def drive(self) -> None:
-        """Visit everything the core has ready until the run is over.
-
-        Raises:
-            CancelledError: When the task is cancelled from outside, or the run is stopped.
-            CatenaryError: An error of the kernel.
-        """
-        ready = self.core.ready
-        try:
-            if ready:
-                await self.work(ready, None, ready.pop())
-                if self.crew is not None:
-                    await self.crew.settle()
-        except BaseException as error:
-            fault = await self.wind_up(error)
-            if fault is error:
-                raise
-            raise fault from None
-        finally:
-            self.context = self.crew = None  # they know the run: no circle is left for the collector
-
     async def wind_up(self, error: BaseException) -> BaseException:
         """Stop what is still running after an error, write down which branches were cut off, and give what to raise."""
         if self.crew is not None:
             await self.crew.stop()
-        for token in self.core.ready:
+        for token in self.ready:
             self.interrupted(token)
-        self.core.ready.clear()
+        self.ready.clear()
         self._abandon_joins()
         if self.cancels:
             assert self.task is not None
             self.task.uncancel()
         return error if self.fault is None else self.fault
+
+    def let_go(self) -> None:
+        """Forget what knows the run itself: no circle is left for the collector."""
+        self.context = self.crew = None
+        if self.timer is not None:
+            self.timer.cancel()
 
     async def work(self, ready: Ready, crew: Crew | None, token: Token, *, in_task: bool = False) -> None:  # noqa: C901, PLR0912
         """Visit a token, what follows it, and whatever else is ready, until nothing is.
@@ -171,16 +162,15 @@ class Run:
             token: The first one to visit.
             in_task: True when the token is an async one that got this task for itself, and is awaited in place.
         """
-        core = self.core
-        root = self if self._root is None else self._root
         ctx = self.context
         if ctx is None:
             ctx = self.context = Context(self, None, token[0], None, "")
-        limits = self.compiled.limits
-        max_visits = limits.max_visits
-        attended = self.each is not None or self.watch is not None or limits.stop_on_failure
-        stride = countdown = STRIDE if root.deadline is None else 1
+        root = self if self._root is None else self._root
+        attended = self.attended
+        countdown = self.stride
         since = 0.0
+        visits: dict[Step, int] | None = None
+        max_visits = made = 0
         task: asyncio.Task[Any] | None = None
         cancelling = 0
         in_place = in_task
@@ -193,7 +183,7 @@ class Run:
         while True:
             countdown -= 1
             if not countdown:
-                countdown = stride
+                countdown = self.stride
                 since = await self._breathe(since, (step, message, sender, relation))
             kind = step.__class__
             if kind is Step:
@@ -234,12 +224,13 @@ class Run:
                     self.interrupted((step, message, sender, relation))
                     raise CancelledError
             else:
-                core.end(step, relation, message, is_end_node=True)
+                self.end(step, relation, message, is_end_node=True)
                 if attended:
-                    await self._attend(len(core.ends) - 1)
+                    await self._attend(len(self.ends) - 1)
                 emission = None
 
-            made = len(core.ends) if attended else 0
+            if attended:
+                made = len(self.ends)
             kind = emission.__class__
             if kind is Relation:
                 leaving = emission
@@ -251,12 +242,12 @@ class Run:
                 else:
                     leaving, message = malformed(emission, message)
             elif emission is None:
-                core.finish(step)
+                self.finish(step)
                 leaving = None
             elif kind is str:
                 leaving = emission
             else:
-                spread(core, step, emission, message, ready)
+                spread(self, step, emission, message, ready)
                 leaving = None
 
             if leaving is not None:
@@ -268,25 +259,27 @@ class Run:
                     continue
                 following = step.loops.get(leaving)
                 if following is not None:
-                    visits = core.visits
                     if visits is None:
-                        visits = core.visits = {}
+                        visits = self.visits
+                        if visits is None:
+                            visits = self.visits = {}
+                        max_visits = self.compiled.limits.max_visits
                     count = visits.get(following, 0)
                     if count >= max_visits:
-                        core.count(following)  # raises, and says which cycle it is
+                        self.count(following)  # raises, and says which cycle it is
                     visits[following] = count + 1
                     sender = step
                     step = following
                     relation = leaving
                     continue
-                core.follow(step, leaving, message, ready)
+                self.follow(step, leaving, message, ready)
             if attended:
                 await self._attend(made)
             if not ready:
                 return
             step, message, sender, relation = ready.pop()
 
-    async def emit(self, ctx: Context, relation: Relation | str, message: Message) -> None:
+    async def emit_from(self, ctx: Context, relation: Relation | str, message: Message) -> None:
         """Send one emission of a visit that goes on, and wait until all that came of it is done."""
         if not self.root.live or not self.live:
             raise CancelledError
@@ -295,19 +288,14 @@ class Run:
         assert ctx._crew is not None
         depth = self.deeper(ctx._crew.depth)
         crew = Crew(self, [], depth)
-        made = len(self.core.ends)
-        self.core.emit(ctx._step, relation, message, crew.ready)
+        made = len(self.ends)
+        self.emit(ctx._step, relation, message, crew.ready)
         if self.watch is not None:
             self.watch.emitted(ctx, relation, message)
         if self.attended:
             await self._attend(made)
         if crew.ready:
             await crew.drive()
-
-    @property
-    def attended(self) -> bool:
-        """True when somebody is to be told of each end as it comes."""
-        return self.each is not None or self.watch is not None or self.compiled.limits.stop_on_failure
 
     def arm(self) -> None:
         """Note the task that drives the run, and stop it when its time is over. Asked of the root."""
@@ -352,7 +340,7 @@ class Run:
         self._cut_off(step, message if isinstance(message, Message) else message[0].message)
 
     def _abandon_joins(self) -> None:
-        arrived = self.core.arrived
+        arrived = self.arrived
         if arrived:
             for number, arrivals in arrived.items():
                 self._cut_off(self.compiled.joins[number], arrivals[0].message)
@@ -361,13 +349,13 @@ class Run:
     def _cut_off(self, step: Step, message: Message) -> None:
         text = self.root.stopping or CANCELLED
         end = End(step.node_id, FAILURE, message.put("errorMsg", text), RunCancelled(text, run_id=self.root.id))
-        self.core.ends.append(end)
+        self.ends.append(end)
         if self.watch is not None:
             self.watch.ended(self, end)
 
     async def _attend(self, made: int) -> None:
         """Hand the ends made since to whoever asked for each, and halt the run at a failure if it is to."""
-        ends = self.core.ends
+        ends = self.ends
         fresh = ends[made:]
         if self.watch is not None:
             for end in fresh:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import EngineError
-from catenary.runtime.entry import begin
+from catenary.runtime.entry import begin, drive
 from catenary.runtime.run import Halt, Run, ask_for_loop
 from catenary.runtime.scope import Scope
 
@@ -75,9 +75,7 @@ async def _perform(
             f"node {ctx.node_id!r}: only an async def run may run chains and nodes, and only while it runs"
         )
     depth = run.deeper(crew.depth)
-    sub = Run.inside(run, compiled, ctx.visit)
-    sub.each = each
-    sub.depth = depth
+    sub = Run.inside(run, compiled, ctx.visit, depth, each)
     if scope is not None:
         sub.scope = Scope(scope, run.scope)
     with chain.in_use():
@@ -88,5 +86,5 @@ async def _perform(
             await chain.open_rest()
         begin(sub, message, start)
         with suppress(Halt):  # the chain stops at its first failure, which is among the ends
-            await sub.drive()
-    return sub.core.ends
+            await drive(sub)
+    return sub.ends

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from catenary.events import BranchEnded, Event, NodeEmitted, NodeEvent, NodeFinished, NodeStarted, deliver
 from catenary.message import Message
 from catenary.relation import Failed
 from catenary.runtime.compiled import Placed
-from catenary.runtime.emission import failure
+from catenary.runtime.emission import failure, pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,22 +60,14 @@ class Watch:
 
     def leave(self, ctx: Context, message: Message, emission: Any, took: float) -> None:
         """Publish that a visit is over."""
-        pairs = cast("list[Any]", emission) if isinstance(emission, list) else [] if emission is None else [emission]
-        relations: list[str] = []
-        messages: list[Message] = []
-        error = ""
-        for item in pairs:  # type: ignore[misc]  # what a node returned may be anything
-            relation, sent = item if isinstance(item, tuple) and len(item) == 2 else (item, message)  # type: ignore[misc]
-            relations.append(str(relation))  # type: ignore[arg-type]
-            messages.append(sent if isinstance(sent, Message) else message)
-            if isinstance(relation, Failed):
-                error = str(relation.error)
+        pairs = pairs_of(emission, message)
+        errors = [str(relation.error) for relation, _ in pairs if isinstance(relation, Failed)]
         self.publish(
             NodeFinished,
             ctx.chain_id,
-            relations=tuple(relations),
-            messages=tuple(messages),
-            error=error,
+            relations=tuple(str(relation) for relation, _ in pairs),
+            messages=tuple(sent for _, sent in pairs),
+            error=errors[-1] if errors else "",
             duration_s=took,
             **_place(ctx),
         )
