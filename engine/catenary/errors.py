@@ -50,6 +50,10 @@ class CatenaryError(Exception):
     """Base of all errors of catenary.
 
     `code` is a stable name such as `chain.invalid`; `hint` says what to do about it.
+
+    Usual cause: See the classes below it, which say more exactly what went wrong.
+
+    Cure: Do what the hint says.
     """
 
     code: ClassVar[str] = "catenary"
@@ -60,7 +64,12 @@ class CatenaryError(Exception):
 
 
 class ChainError(CatenaryError):
-    """A chain cannot be loaded. The attributes say where: `file`, `line` and `column` (both from 1, 0 if unknown)."""
+    """A chain cannot be loaded. The attributes say where: `file`, `line` and `column` (both from 1, 0 if unknown).
+
+    Usual cause: The file cannot be read, or another chain has the id.
+
+    Cure: Do what the text and the hint say.
+    """
 
     code = "chain.error"
 
@@ -72,13 +81,23 @@ class ChainError(CatenaryError):
 
 
 class ChainSyntaxError(ChainError):
-    """The text of a chain is neither valid JSON nor valid YAML."""
+    """The text of a chain is neither valid JSON nor valid YAML.
+
+    Usual cause: A comma, quote or bracket is missing or too many, or the indentation of YAML is uneven.
+
+    Cure: Look at the named line and column.
+    """
 
     code = "chain.syntax"
 
 
 class ChainInvalid(ChainError):
-    """A chain was read, but has errors; `problems` lists all of them, warnings included, in order of place."""
+    """A chain was read, but has errors; `problems` lists all of them, warnings included, in order of place.
+
+    Usual cause: A node, a connection or an option is wrong; each problem has a code with a page of its own.
+
+    Cure: Run `catenary check FILE`: it prints all problems, each with its place and what to do.
+    """
 
     code = "chain.invalid"
 
@@ -95,7 +114,12 @@ class ChainInvalid(ChainError):
 
 
 class ConfigError(CatenaryError):
-    """The settings of a node are wrong; the attributes name the node, its type and the field."""
+    """The settings of a node are wrong; the attributes name the node, its type and the field.
+
+    Usual cause: An option has a value of another kind or out of range, or a required option is missing.
+
+    Cure: Correct the named field; the page of the component lists its options.
+    """
 
     code = "config.invalid"
 
@@ -110,6 +134,11 @@ class ExpressionError(CatenaryError):
     """An expression cannot be compiled, or failed on a message.
 
     `source` is the whole text, `position` the offset in characters at which the trouble is (-1: unknown).
+
+    Usual cause: An operator or a bracket is missing, or the message lacks a value that is compared or counted
+    with.
+
+    Cure: Look at the named position; for values that may be absent write `msg.t ?? 0` or `msg.a?.b`.
     """
 
     code = "expression.error"
@@ -121,19 +150,34 @@ class ExpressionError(CatenaryError):
 
 
 class TemplateError(ExpressionError):
-    """A `${...}` part of a template failed on a message."""
+    """A `${...}` part of a template failed on a message.
+
+    Usual cause: The expression in it names something that the message does not have, and works with it.
+
+    Cure: Correct the expression, or set `templates: lenient`, which renders the part as empty text.
+    """
 
     code = "template.error"
 
 
 class ScriptError(ExpressionError):
-    """A script cannot be compiled, threw, ran out of time or out of memory."""
+    """A script cannot be compiled, threw, ran out of time or out of memory.
+
+    Usual cause: The script reads data that is no JSON, names a variable that is not there, or loops for ever.
+
+    Cure: Look at the named line of the script; connect `Failure` for messages that it cannot deal with.
+    """
 
     code = "script.error"
 
 
 class RunError(CatenaryError):
-    """A run went wrong; `run_id` names it."""
+    """A run went wrong; `run_id` names it.
+
+    Usual cause: See the classes below it, which say more exactly what went wrong.
+
+    Cure: Do what the text says.
+    """
 
     code = "run.error"
 
@@ -143,7 +187,12 @@ class RunError(CatenaryError):
 
 
 class NodeError(RunError):
-    """A branch ended as `Failure`: the node, its type, the relation, and the `cause` when something was raised."""
+    """A branch ended as `Failure`: the node, its type, the relation, and the `cause` when something was raised.
+
+    Usual cause: A node failed and its `Failure` is not connected.
+
+    Cure: Look at the text and at `cause`; connect `Failure` to a node that deals with it.
+    """
 
     code = "run.node-failed"
 
@@ -165,31 +214,56 @@ class NodeError(RunError):
 
 
 class RunTimeout(RunError):
-    """The run, or a node with a `timeout`, took longer than it was allowed to."""
+    """The run, or a node with a `timeout`, took longer than it was allowed to.
+
+    Usual cause: A service answers slowly or not at all, or the time is too short.
+
+    Cure: Allow more time, or give the slow node a `timeout` of its own and connect its `Failure`.
+    """
 
     code = "run.timeout"
 
 
 class RunCancelled(RunError):
-    """The run was cancelled before it was over."""
+    """The run was cancelled before it was over.
+
+    Usual cause: The program or the person at the terminal stopped it, or the event loop was closed.
+
+    Cure: None is needed; what was going on has been cleaned up.
+    """
 
     code = "run.cancelled"
 
 
 class StepLimitReached(RunError):
-    """A node on a cycle was visited more often than `maxVisits` allows; the text names the cycle."""
+    """A node on a cycle was visited more often than `maxVisits` allows; the text names the cycle.
+
+    Usual cause: The condition that should end the loop never holds.
+
+    Cure: Correct the condition, or raise `maxVisits` in `ruleChain.configuration`.
+    """
 
     code = "run.step-limit"
 
 
 class DepthLimitReached(RunError):
-    """Sub-runs and emissions were nested deeper than `maxDepth` allows."""
+    """Sub-runs and emissions were nested deeper than `maxDepth` allows.
+
+    Usual cause: Chains call each other in a circle.
+
+    Cure: Break the circle, or raise `maxDepth` in `ruleChain.configuration`.
+    """
 
     code = "run.depth-limit"
 
 
 class ResourceError(CatenaryError):
-    """The outside world refused or failed; `retryable` tells retry policies whether another try may help."""
+    """The outside world refused or failed; `retryable` tells retry policies whether another try may help.
+
+    Usual cause: See the classes below it, which say more exactly what went wrong.
+
+    Cure: Do what the text says.
+    """
 
     code = "resource.error"
 
@@ -199,24 +273,44 @@ class ResourceError(CatenaryError):
 
 
 class ConnectFailed(ResourceError):
-    """No connection: refused, no such host, bad certificate, broken off."""
+    """No connection: refused, no such host, bad certificate, broken off.
+
+    Usual cause: The service is not running, or its address or certificate is wrong.
+
+    Cure: Look at the address; start the service; give `retry` to the node when it comes and goes.
+    """
 
     code = "resource.connect-failed"
 
 
 class TooSlow(ResourceError):
-    """The other side did not answer in time."""
+    """The other side did not answer in time.
+
+    Usual cause: The service is overloaded, or the time is too short for what it is asked.
+
+    Cure: Allow more time at the node, or ask for less.
+    """
 
     code = "resource.too-slow"
 
 
 class Refused(ResourceError):
-    """The other side, or a limit of ours, said no."""
+    """The other side, or a limit of ours, said no.
+
+    Usual cause: A key is wrong, or an address is not among those that the engine may call.
+
+    Cure: Correct the key, or allow the address where the engine is made.
+    """
 
     code = "resource.refused"
 
 
 class EngineError(CatenaryError):
-    """The engine was asked for something it cannot do: an unknown chain, a closed engine, a wrong argument."""
+    """The engine was asked for something it cannot do: an unknown chain, a closed engine, a wrong argument.
+
+    Usual cause: An id is misspelt, or the engine was closed too early.
+
+    Cure: Look at the hint, which lists what there is.
+    """
 
     code = "engine.error"

@@ -1,4 +1,4 @@
-"""Draw a chain as SVG, or as Mermaid text."""
+"""`draw`: draw a chain as SVG or as Mermaid text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="Draw a chain as SVG or as Mermaid text.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "-o",
@@ -20,6 +20,11 @@ def draw(file: Path, output: Path | None) -> None:
 
     Nodes that the first one does not lead to are drawn dashed. A chain that has errors is drawn as far as it can be
     read; `catenary check` says what is wrong with it.
+
+    \b
+    Examples:
+      catenary draw chain.json -o chain.svg
+      catenary draw chain.yaml -o chain.mmd
     """
     from catenary.drawing import diagram_of, mermaid, place, svg
     from catenary.errors import ChainInvalid
@@ -37,5 +42,8 @@ def draw(file: Path, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    output.write_text(text, encoding="utf-8")
+    try:
+        output.write_bytes(text.encode())
+    except OSError as error:
+        raise click.BadParameter(f"cannot write {output}: {error.strerror or error}", param_hint="'-o'") from error
     click.echo(f"wrote {output}", err=True)

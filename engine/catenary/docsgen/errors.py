@@ -63,11 +63,15 @@ def _page(name: str, kind: type[errors.CatenaryError] | None, problem: Code | No
         base = kind.__mro__[1]
         above = f", a {code(base.__name__)}" if issubclass(base, errors.CatenaryError) else ""
         parts.append(f"Raised as `catenary.{kind.__name__}`{above}.")
-        parts.append(_marked(of_docstring(kind)))
+        parts += _paragraphs(kind, advice=problem is None)
     return page(code(name), *parts)
 
 
-def _marked(text: str) -> str:
-    for word in ("Usual cause", "Cure"):
-        text = text.replace(f"\n{word}: ", f"\n\n**{word}.** ").replace("\n\n\n", "\n\n")
-    return text
+def _paragraphs(kind: type, *, advice: bool) -> Iterator[str]:
+    """Give the paragraphs of a docstring; those with advice only where no problem has given better advice."""
+    for paragraph in of_docstring(kind).split("\n\n"):
+        label, separator, text = paragraph.partition(": ")
+        if not separator or label not in {"Usual cause", "Cure"}:
+            yield paragraph
+        elif advice:
+            yield f"**{label}.** {text}"

@@ -1,0 +1,39 @@
+"""Diagrams and chains for the tests of drawing."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from catenary.drawing import Diagram, diagram_of
+from catenary.load import read
+from catenary.registry import Registry
+
+TYPES = ["exprFilter", "log", "join", "end", "restApiCall", "ai/agent", "nothing/known"]
+RELATIONS = ["Success", "Failure", "True", "a relation whose name is longer than any label can be", "<&\"'>", ""]
+
+
+def chain(nodes: list[dict[str, object]], connections: list[tuple[str, str, str]], **head: object) -> Diagram:
+    """Make the diagram of a chain whose connections are `(from, relation, to)`."""
+    wires = [{"fromId": a, "type": relation, "toId": b} for a, relation, b in connections]
+    document = {"ruleChain": {"id": "c", **head}, "metadata": {"nodes": nodes, "connections": wires}}
+    return diagram_of(read(document).definition, Registry())
+
+
+def line_of(count: int, relation: str = "Success") -> Diagram:
+    """Make the diagram of a chain of `count` nodes one behind the other."""
+    nodes: list[dict[str, object]] = [{"id": f"s{i}", "type": "log", "name": f"Step {i}"} for i in range(count)]
+    return chain(nodes, [(f"s{i}", relation, f"s{i + 1}") for i in range(count - 1)])
+
+
+@st.composite
+def diagrams(draw: st.DrawFn) -> Diagram:
+    """Chains of any shape: cycles, loose nodes, dangling connections, odd names."""
+    count = draw(st.integers(0, 14))
+    ids = [f"n{i}" for i in range(count)]
+    names = st.one_of(st.just(""), st.text(max_size=60))
+    nodes: list[dict[str, object]] = [
+        {"id": node_id, "type": draw(st.sampled_from(TYPES)), "name": draw(names)} for node_id in ids
+    ]
+    ends = st.sampled_from([*ids, "ghost"])
+    wires = draw(st.lists(st.tuples(ends, st.sampled_from(RELATIONS), ends), max_size=30)) if ids else []
+    return chain(nodes, wires, name=draw(names))

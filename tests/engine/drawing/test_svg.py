@@ -1,0 +1,83 @@
+"""Pictures as SVG."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from hypothesis import given, settings
+from tests.engine.drawing.kit import chain, diagrams
+
+from catenary.drawing import Diagram, place, svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(picture: str) -> list[str]:
+    return [element.text or "" for element in ET.fromstring(picture).iter(f"{SVG}text")]
+
+
+@settings(max_examples=60)
+@given(diagrams())
+def test_a_picture_is_well_formed(diagram: Diagram) -> None:
+    root = ET.fromstring(svg(place(diagram)).encode())
+
+    assert root.tag == f"{SVG}svg"
+
+
+@settings(max_examples=20)
+@given(diagrams())
+def test_a_picture_brings_its_own_light_ground_and_nothing_from_outside(diagram: Diagram) -> None:
+    picture = svg(place(diagram))
+
+    assert 'fill="#ffffff"' in picture.split("<rect", 2)[1]
+    assert "href" not in picture.split("<desc>")[0]
+    assert not [e for e in ET.fromstring(picture.encode()).iter() if e.tag in {f"{SVG}image", f"{SVG}use"}]
+
+
+def test_ids_names_types_and_relations_are_written() -> None:
+    nodes: list[dict[str, object]] = [{"id": "a", "type": "log", "name": "First"}, {"id": "b", "type": "end"}]
+    written = texts(svg(place(chain(nodes, [("a", "Success", "b")], name="My chain"))))
+
+    assert {"My chain", "First", "a", "log", "b", "end", "Success"} <= set(written)
+
+
+def test_signs_of_xml_are_escaped() -> None:
+    nodes: list[dict[str, object]] = [{"id": "a", "type": "log", "name": "a < b & c > \"d\" 'e'"}]
+
+    assert "a < b & c > \"d\" 'e'" in " ".join(texts(svg(place(chain(nodes, [])))))
+
+
+def test_long_names_are_cut_and_kept_whole_as_a_tooltip() -> None:
+    name = "word " * 40
+    picture = svg(place(chain([{"id": "a", "type": "log", "name": name}], [])))
+
+    assert any(text.endswith("…") for text in texts(picture))
+    assert any(name.strip() in (e.text or "") for e in ET.fromstring(picture).iter(f"{SVG}title"))
+
+
+def test_nodes_that_are_not_reached_are_dashed_and_explained() -> None:
+    nodes: list[dict[str, object]] = [{"id": "a", "type": "log"}, {"id": "b", "type": "log"}]
+    picture = svg(place(chain(nodes, [])))
+
+    assert "stroke-dasharray" in picture
+    assert "not reached from the first node" in texts(picture)
+
+
+def test_colours_of_text_have_enough_contrast() -> None:
+    from catenary.drawing.palette import CATEGORIES, INK, OTHER, PALE_INK
+
+    pairs = [(tint.strong, tint.soft) for tint in [*CATEGORIES.values(), OTHER]]
+    pairs += [(ink, tint.soft) for ink in (INK, PALE_INK) for tint in CATEGORIES.values()]
+
+    assert min(contrast(*pair) for pair in pairs) >= 4.5
+
+
+def contrast(one: str, other: str) -> float:
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
