@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,14 +54,8 @@ def demo(ctx: click.Context, *, inside: bool) -> None:
     model = ScriptedModel(default=_reply)
     api = RecordingApi(default=_carry_out)
     with serve(model) as model_server, serve(api) as api_server:
-        outcomes = _show(model_server, api_server, api, inside=inside)
-    ok = all(outcome.ok for outcome in outcomes)
-    if ok:
-        click.echo(f"\n{len(outcomes)} of {len(outcomes)} messages went through.")
-        click.echo(
-            "With a real model: set its address, key and name, as the README shows, and `catenary run` the chain."
-        )
-    ctx.exit(0 if ok else 1)
+        outcomes = asyncio.run(_show(model_server, api_server, api, inside=inside))
+    ctx.exit(_sum_up(outcomes))
 
 
 def chain_for(port: int) -> dict[str, Json]:
@@ -82,31 +77,41 @@ def _need_packages() -> None:
         )
 
 
-def _show(model: Server, api: Server, calls: RecordingApi, *, inside: bool) -> list[Outcome]:
+async def _show(model: Server, api: Server, calls: RecordingApi, *, inside: bool) -> list[Outcome]:
     from catenary import Engine
 
     default = {"base_url": f"{model.url}/v1", "api_key": "no-key-needed", "model": "scripted"}
     click.echo(f"The model at {model.url} is scripted: it answers known sentences with fixed texts.")
     click.echo(f"The HTTP API at {api.url} is a small one of our own. Nothing leaves this machine.")
     outcomes: list[Outcome] = []
-    with Engine({"models": {"providers": {"default": default}}}) as engine:
+    async with Engine({"models": {"providers": {"default": default}}}) as engine:
         chain = engine.load(chain_for(api.port))
         for number, prompt in enumerate(_SCRIPT, start=1):
             streamed = number == len(_SCRIPT)
             click.secho(f"\n{number}. {prompt}{'  (as a stream)' if streamed else ''}", bold=True)
             seen = len(calls.requests)
-            outcomes.append(_run(chain, prompt, streamed=streamed, inside=inside))
+            outcomes.append(await _run(chain, prompt, streamed=streamed, inside=inside))
             _show_result(outcomes[-1], calls.requests[seen:])
     return outcomes
 
 
-def _run(chain: Chain, prompt: str, *, streamed: bool, inside: bool) -> Outcome:
+async def _run(chain: Chain, prompt: str, *, streamed: bool, inside: bool) -> Outcome:
     from catenary import TEXT, Message
     from catenary.cli.trace import Trace
 
     message = Message(prompt, data_type=TEXT, metadata={"stream": "true"} if streamed else {})
     types = {node.id: node.type for node in chain.definition.nodes}
-    return chain.run_sync(message, listener=Trace(click.echo, types=types, label="   ", inside=inside), timeout=30)
+    return await chain.run(message, listener=Trace(click.echo, types=types, label="   ", inside=inside), timeout=30)
+
+
+def _sum_up(outcomes: list[Outcome]) -> int:
+    """Say how it went. Returns: the exit code."""
+    through = sum(outcome.ok for outcome in outcomes)
+    click.echo(f"\n{through} of {len(outcomes)} messages went through.")
+    if through < len(outcomes):
+        return 1
+    click.echo("With a real model: set its address, key and name, as the README shows, and `catenary run` the chain.")
+    return 0
 
 
 def _show_result(outcome: Outcome, requests: list[RecordedRequest]) -> None:

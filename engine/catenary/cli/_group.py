@@ -162,4 +162,5 @@ def _flush() -> None:
 def _drop_output() -> None:
     """Point stdout to nowhere, so that the interpreter's own flush at exit does not complain."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output = sys.stdout.fileno()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output)

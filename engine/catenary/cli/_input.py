@@ -54,7 +54,9 @@ class Source:
 
     def count_lines(self) -> int | None:
         """Give the number of lines; `None` when it cannot be known in advance."""
-        return None if self.stdin else sum(1 for _ in self.lines())
+        if self.stdin or (self.file is not None and not Path(self.file).is_file()):
+            return None  # what comes through a pipe can be read only once
+        return sum(1 for _ in self.lines())
 
     @contextmanager
     def _opened(self) -> Generator[Callable[[], bytes]]:

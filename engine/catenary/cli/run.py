@@ -36,7 +36,7 @@ _JOBS = 8
     type=click.Choice(_DATA_TYPES, case_sensitive=False),
     default="JSON",
     show_default=True,
-    help="What the data is; BINARY takes it as bytes.",
+    help="What the data is. JSON that is none counts as text; BINARY is bytes.",
 )
 @click.option(
     "-m", "--metadata", multiple=True, metavar="KEY=VALUE", help="Put an entry into the metadata. Repeatable."

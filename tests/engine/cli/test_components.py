@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from catenary import Component, register
 from catenary import registry as registries
+from catenary.component import registered
 from catenary.registry import Registry
 
 if TYPE_CHECKING:
@@ -48,6 +50,22 @@ def test_an_explanation_has_options_relations_and_examples(call: Call) -> None:
 def test_relations_that_the_chain_names_are_told(call: Call) -> None:
     assert "those that the chain names" in call("components", "switch").stdout
     assert "Relations" not in call("components", "end").stdout
+
+
+def test_a_component_without_examples_and_options_is_explained(call: Call) -> None:
+    class Plain(Component):
+        """Do nothing."""
+
+        relations = ()
+
+    register("testCli/plain", category="test")(Plain)
+    try:
+        text = call("components", "testCli/plain").stdout
+    finally:
+        del registered["testCli/plain"]
+    assert "No options." in text
+    assert "those that the chain names" in text
+    assert "Examples" not in text
 
 
 def test_an_unknown_type_gets_a_guess(call: Call) -> None:

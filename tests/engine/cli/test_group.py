@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -206,6 +209,33 @@ def test_a_bug_is_raised() -> None:
 def test_a_reader_that_went_away_is_no_error_to_tell() -> None:
     result = CliRunner().invoke(raising(BrokenPipeError(32, "Broken pipe")), ["fail"])
     assert (result.exit_code, result.stderr) == (1, "")
+
+
+def test_a_reader_that_goes_away_at_the_end_is_no_error_either(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def flush() -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(_group, "_flush", flush)
+    result = CliRunner().invoke(main, ["--version"])
+    assert (result.exit_code, result.stderr) == (1, "")
+    with (tmp_path / "out").open("w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        _group._drop_output()
+        stdout.write("lost")
+    assert (tmp_path / "out").read_text() == ""
+
+
+def test_sigterm_ends_a_command_with_143() -> None:
+    group = group_of()
+
+    @group.command("wait")
+    def wait() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert CliRunner().invoke(group, ["wait"]).exit_code == 143
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_without_standalone_mode_errors_come_through() -> None:

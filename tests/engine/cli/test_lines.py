@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -274,3 +275,4 @@ def test_lines_are_counted_for_the_bar(tmp_path: Path) -> None:
     file.write_text(LINES)
     assert Source(file=str(file)).count_lines() == 3
     assert Source(stdin=True).count_lines() is None
+    assert Source(file=os.devnull).count_lines() is None
