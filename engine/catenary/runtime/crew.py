@@ -59,8 +59,10 @@ class Crew:
     async def _work(self, token: Token) -> None:
         try:
             await self.run.work(self.ready, self, token, in_task=True)
-        except asyncio.CancelledError:
-            # Without a cancelled run a CancelledError never gets here: the loop turns it into a Failure.
+        except asyncio.CancelledError as error:
+            current = asyncio.current_task()
+            if current is not None and not current.cancelling():
+                self.run.abort(error)  # nobody cancelled this task: an emission of it met what ends the run
             raise
         except BaseException as error:
             self.run.abort(error)

@@ -12,7 +12,7 @@ from time import monotonic
 from types import coroutine
 from typing import TYPE_CHECKING, Any
 
-from catenary.errors import CatenaryError, DepthLimitReached, RunCancelled
+from catenary.errors import CatenaryError, DepthLimitReached, RunCancelled, StepLimitReached
 from catenary.message import Message
 from catenary.relation import FAILURE, Relation
 from catenary.runtime.compiled import AsyncStep, Step
@@ -289,13 +289,19 @@ class Run(Core):
         depth = self.deeper(ctx._crew.depth)
         crew = Crew(self, [], depth)
         made = len(self.ends)
-        self.emit(ctx._step, relation, message, crew.ready)
-        if self.watch is not None:
-            self.watch.emitted(ctx, relation, message)
-        if self.attended:
-            await self._attend(made)
-        if crew.ready:
-            await crew.drive()
+        try:
+            self.emit(ctx._step, relation, message, crew.ready)
+            if self.watch is not None:
+                self.watch.emitted(ctx, relation, message)
+            if self.attended:
+                await self._attend(made)
+            if crew.ready:
+                await crew.drive()
+        except (StepLimitReached, Halt) as error:
+            # Such an error ends the run: the node that emits must not take it for its own.
+            self.live = False
+            self.fault = self.fault or error
+            raise CancelledError from error
 
     def arm(self) -> None:
         """Note the task that drives the run, and stop it when its time is over. Asked of the root."""
@@ -327,7 +333,7 @@ class Run(Core):
         if self.fault is None:
             self.fault = error
             self.live = False
-            self._cancel_task()
+        self._cancel_task()
 
     def _cancel_task(self) -> None:
         if self.task is not None and not self.cancels:
