@@ -158,7 +158,7 @@ def _retried(run: Runs, policy: Retry, *, is_async: bool) -> Runs:
 
 def _failed_with(emission: Any) -> BaseException | str | None:
     """Give the error, or the plain word, of an emission that is a `Failure`."""
-    relation = emission[0] if isinstance(emission, tuple) else emission  # type: ignore[index]
+    relation = emission[0] if isinstance(emission, tuple) and emission else emission  # type: ignore[index]
     if isinstance(relation, Failed):
         return relation.error
     return FAILURE if relation == FAILURE else None  # type: ignore[comparison-overlap]
@@ -185,6 +185,6 @@ def _sent(emission: Any, message: Any) -> Message | None:
     """Give the last message of an emission."""
     if isinstance(emission, list) and emission:
         return _sent(emission[-1], message)  # type: ignore[no-any-return]
-    if isinstance(emission, tuple):
+    if isinstance(emission, tuple) and emission:
         return emission[-1] if isinstance(emission[-1], Message) else None  # type: ignore[index]
     return message if isinstance(emission, str) and isinstance(message, Message) else None
