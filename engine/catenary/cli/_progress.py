@@ -11,27 +11,27 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+_STEPS = 200  # redrawn so often in all; drawing costs more than a short run
+
 
 class Progress:
-    """Shows on stderr how many lines are done; a bar when it is a terminal.
+    """Shows on stderr how many lines are done: a bar when it is a terminal, a count when the total is not known.
 
     Args:
-        count: Gives the number of lines, or `None` when it is not known; asked only when there is a bar.
+        count: Gives the number of lines, or `None` when it is not known; asked only when there is a terminal.
     """
 
     def __init__(self, count: Callable[[], int | None]) -> None:
         self._bar: Any = None
         self._done = 0
         self._total: int | None = None
-        if sys.stderr.isatty():
+        self._is_shown = sys.stderr.isatty()
+        if self._is_shown:
             self._total = count()
-            # Without a length click shows a bar that only moves.
+        if self._total:
+            steps = max(self._total // _STEPS, 1)
             self._bar = click.progressbar(
-                iter(()) if self._total is None else None,
-                length=self._total,
-                label="runs",
-                file=sys.stderr,
-                show_pos=True,
+                length=self._total, label="runs", file=sys.stderr, show_pos=True, update_min_steps=steps
             )
 
     def __enter__(self) -> Self:
@@ -42,17 +42,21 @@ class Progress:
     def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.__exit__(*error)
+        elif self._is_shown:
+            click.echo("\r\x1b[K", nl=False, err=True)
 
     def step(self) -> None:
         """Count one more that is done."""
         self._done += 1
         if self._bar is not None:
             self._bar.update(1)
+        elif self._is_shown:
+            click.echo(f"\r{self._done} runs", nl=False, err=True)
 
     @contextlib.contextmanager
     def aside(self) -> Generator[None]:
-        """Clear the line of the bar while something else is written to a terminal."""
-        if self._bar is not None:
+        """Clear the line of the bar while something else is written to the terminal."""
+        if self._is_shown:
             click.echo("\r\x1b[K", nl=False, err=True)
         yield
         if self._bar is not None:

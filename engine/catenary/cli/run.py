@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -159,7 +161,8 @@ class _Session:
         progress = Progress(self._source.count_lines)
 
         def write(outcome: Any, number: int) -> None:
-            with progress.aside():
+            speaks = sys.stdout.isatty() or not outcome.ok
+            with progress.aside() if speaks else contextlib.nullcontext():
                 self._output.write(outcome, f"line {number}: ")
             codes.add(exit_code(outcome))
             progress.step()
