@@ -45,7 +45,7 @@ def begin(run: Run, message: Message, start: str | Iterable[str] | None) -> None
 
 
 async def drive(run: Run) -> None:
-    """Visit everything a run has ready until the run is over.
+    """Visit everything a sub-run has ready until it is over.
 
     Raises:
         CancelledError: When the task is cancelled from outside, or the run is stopped.
@@ -93,16 +93,15 @@ async def perform(
         begin(run, message, start)
         if run.watch is not None:
             run.watch.publish(RunStarted, chain.id, message=message)
-        await drive(run)
-    except (StepLimitReached, Halt) as error:
-        run.fault = error
-        if isinstance(error, StepLimitReached):
-            error.run_id = run.id
-    except CancelledError:
-        if run.stopping is None or (run.task is not None and run.task.cancelling() > run.cancelling):
-            _publish_cancelled(chain, run)
-            raise
+        ready = run.ready
+        if ready:
+            await run.work(ready, None, ready.pop())
+            if run.crew is not None:
+                await run.crew.settle()
+    except BaseException as error:
+        await _cut_short(chain, run, error)
     finally:
+        run.let_go()
         chain.active -= 1
         if chain.retired and not chain.active:
             await chain.close_if_idle()
@@ -112,16 +111,37 @@ async def perform(
     return outcome
 
 
+async def _cut_short(chain: Chain, run: Run, error: BaseException) -> None:
+    """Bring a run to rest after an error; come back when the outcome tells of it.
+
+    Raises:
+        BaseException: What the outcome does not tell of: a cancellation from outside, a mistake of the caller, a bug.
+    """
+    fault = await run.wind_up(error)
+    if isinstance(fault, Halt):
+        run.fault = None  # the failure that halted the run is among the ends
+        return
+    if isinstance(fault, StepLimitReached):
+        run.fault = fault
+        fault.run_id = run.id
+        return
+    is_cancelled = isinstance(fault, CancelledError)
+    if is_cancelled and run.stopping and not (run.task and run.task.cancelling() > run.cancelling):
+        return
+    if run.watch is not None and is_cancelled:
+        run.watch.publish(RunWasCancelled, chain.id, error=CANCELLED)
+    elif run.watch is not None:
+        run.watch.publish(RunFailed, chain.id, code=getattr(fault, "code", "run.error"), error=str(fault))
+    if fault is error:
+        raise fault
+    raise fault from None
+
+
 async def _open(chain: Chain, run: Run) -> None:
     if not run.has_loop:
         await ask_for_loop()
         run.arm()
     await chain.open_rest()
-
-
-def _publish_cancelled(chain: Chain, run: Run) -> None:
-    if run.watch is not None:
-        run.watch.publish(RunWasCancelled, chain.id, error=CANCELLED)
 
 
 def _publish_outcome(chain: Chain, run: Run, outcome: Outcome) -> None:
