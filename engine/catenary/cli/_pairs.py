@@ -32,7 +32,7 @@ def typed_pair(pair: str, option: str) -> tuple[str, Json]:
 
     try:
         return key, loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # RecursionError: nested too deep
         raise bad(option, f"what follows '{key}:=' is not JSON: {error}; for a plain text write '{key}='") from None
 
 

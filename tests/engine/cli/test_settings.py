@@ -60,6 +60,7 @@ def test_set_reaches_the_settings_of_nodes(call: Call, chain_file: Callable[...,
         ("=1", "no key"),
         (":=1", "no key before the ':='"),
         ("global.a:={", "is not JSON"),
+        ("global.a:=" + "[" * 100_000, "is not JSON"),
     ],
 )
 def test_a_wrong_set_is_a_usage_error(call: Call, shown: Shown, setting: str, text: str) -> None:
