@@ -30,8 +30,9 @@ class Context:
     one of its own, valid until it returns. In `open` there is no run yet: what belongs to a run raises there.
     """
 
-    # A context is made for each visit of an async node: `_emitted` and `_visit` are there only once they are set.
-    __slots__ = ("_crew", "_emitted", "_relation", "_run", "_sender", "_step", "_visit")
+    # A context is made for each visit of an async node: the last three are there only once they are set.
+    __slots__ = ("_crew", "_relation", "_run", "_sender", "_step", "_cancelling", "_emitted", "_visit")  # noqa: RUF023
+    _cancelling: int
     _emitted: bool
     _visit: int
 
@@ -154,6 +155,11 @@ class Context:
     def visit(self) -> int:
         """The number of this visit among the visits of the run, from 1; 0 when nobody watches the run."""
         return getattr(self, "_visit", 0)
+
+    @property
+    def cancelling(self) -> int:
+        """How often the task of this visit had been asked to stop when the visit began."""
+        return getattr(self, "_cancelling", 0)
 
     @property
     def has_emitted(self) -> bool:

@@ -57,6 +57,8 @@ async def drive(run: Run) -> None:
             await run.work(ready, None, ready.pop())
             if run.crew is not None:
                 await run.crew.settle()
+        elif run.attended:
+            await run._attend(0)  # a chain without nodes
     except BaseException as error:
         fault = await run.wind_up(error)
         if fault is error:
@@ -98,6 +100,8 @@ async def perform(
             await run.work(ready, None, ready.pop())
             if run.crew is not None:
                 await run.crew.settle()
+        elif run.attended:
+            await run._attend(0)  # a chain without nodes
     except BaseException as error:
         await _cut_short(chain, run, error)
     finally:

@@ -214,11 +214,15 @@ class Run(Core):
                         cancelling = task.cancelling()
                 in_place = False
                 own = Context(self, crew, step, sender, relation)
+                if cancelling:
+                    own._cancelling = cancelling
                 try:
                     emission = await step.run(own, message)
                 except (Exception, CancelledError) as error:
                     emission = failure(error, message)
                 own._crew = None
+                if task is None and root.has_loop:  # the loop came while the node was at work
+                    task, cancelling = root.task, root.cancelling
                 if not root.live or not self.live or (task is not None and task.cancelling() > cancelling):
                     # Also when the node swallowed the cancellation: there is no next hop.
                     self.interrupted((step, message, sender, relation))
@@ -281,8 +285,7 @@ class Run(Core):
 
     async def emit_from(self, ctx: Context, relation: Relation | str, message: Message) -> None:
         """Send one emission of a visit that goes on, and wait until all that came of it is done."""
-        if not self.root.live or not self.live:
-            raise CancelledError
+        self.check(ctx)
         if not is_pair((relation, message)):
             raise TypeError(f"emit({relation!r}, {message!r}): a relation and a message are asked for")
         assert ctx._crew is not None
@@ -302,6 +305,13 @@ class Run(Core):
             self.live = False
             self.fault = self.fault or error
             raise CancelledError from error
+
+    def check(self, ctx: Context) -> None:
+        """Let a visit that is being cancelled start nothing more. Raises: CancelledError: when it is."""
+        root = self.root
+        task = asyncio.current_task() if root.has_loop else None
+        if not root.live or not self.live or (task is not None and task.cancelling() > ctx.cancelling):
+            raise CancelledError
 
     def arm(self) -> None:
         """Note the task that drives the run, and stop it when its time is over. Asked of the root."""

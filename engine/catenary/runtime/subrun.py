@@ -74,6 +74,7 @@ async def _perform(
         raise EngineError(
             f"node {ctx.node_id!r}: only an async def run may run chains and nodes, and only while it runs"
         )
+    run.check(ctx)
     depth = run.deeper(crew.depth)
     sub = Run.inside(run, compiled, ctx.visit, depth, each)
     if scope is not None:
