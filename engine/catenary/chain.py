@@ -180,10 +180,16 @@ class Chain:
         if not self.active:
             self.close_now()
 
-    async def close_if_idle(self) -> None:
-        """Close the components of a retired chain when no run is on it any more."""
+    async def close_if_idle(self, *, has_loop: bool = True) -> None:
+        """Close the components of a retired chain when no run is on it any more.
+
+        Without an event loop those with an `async def close` stay open until the engine is closed.
+        """
         if self.retired and not self.active:
-            await self.close()
+            if has_loop:
+                await self.close()
+            else:
+                self.close_now()
 
     def close_now(self) -> None:
         """Close the components whose `close` is a plain `def`; the others stay for `close`."""

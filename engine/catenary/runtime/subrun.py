@@ -79,13 +79,17 @@ async def _perform(
     sub = Run.inside(run, compiled, ctx.visit, depth, each)
     if scope is not None:
         sub.scope = Scope(scope, run.scope)
-    with chain.in_use():
-        if chain.must_open:
-            if not run.root.has_loop:
-                await ask_for_loop()
-                run.root.arm()
-            await chain.open_rest()
-        begin(sub, message, start)
-        with suppress(Halt):  # the chain stops at its first failure, which is among the ends
-            await drive(sub)
+    try:
+        with chain.in_use():
+            if chain.must_open:
+                if not run.root.has_loop:
+                    await ask_for_loop()
+                    run.root.arm()
+                await chain.open_rest()
+            begin(sub, message, start)
+            with suppress(Halt):  # the chain stops at its first failure, which is among the ends
+                await drive(sub)
+    finally:
+        if chain.retired:
+            await chain.close_if_idle(has_loop=run.root.has_loop)
     return sub.ends
