@@ -1,0 +1,131 @@
+"""Finds the snippets of a page and runs them, one after the other, in a folder of their own.
+
+A page is a sequence: later snippets see the files and names of earlier ones. What is understood:
+
+- `python`: executed. Where `print(...)` has a comment behind it, that is what it must print.
+- `yaml`, `json`: a chain is checked and saved as `ID.yaml` or `ID.json`; other documents must parse.
+- `sh`: each `catenary` and `python` command is run. A comment behind it is its output, or `exit code N`.
+- `<!-- file: NAME -->` before a snippet saves it under that name; Python is then run only when a command does it.
+- `<!-- prints: COMMAND -->` before a snippet: it is what the command writes to stdout.
+- `<!-- not run: REASON -->` and `<!-- command: NAME -->` (run by the gate) before a snippet leave it out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from catenary.load import Settings, check, read
+from catenary.load.yaml_text import parse_yaml
+from catenary.registry import Registry
+
+FENCE = re.compile(
+    r"^(?:<!-- (?P<mark>[a-z ]+): (?P<value>.+?) -->\n+)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+PROPERTIES: dict[str, Any] = {"model": "m", "url": "http://127.0.0.1", "key": "k", "items": []}
+RUN_ELSEWHERE = {"not run", "command"}
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """One fenced block: its language, its text, the line it begins at, and the mark before it."""
+
+    kind: str
+    text: str
+    line: int
+    mark: str = ""
+    value: str = ""
+
+
+def snippets_of(page: Path) -> list[Snippet]:
+    """Give the snippets of a page, in order."""
+    source = page.read_text(encoding="utf-8")
+    return [
+        Snippet(m["kind"], m["text"], source.count("\n", 0, m.start()) + 1, m["mark"] or "", m["value"] or "")
+        for m in FENCE.finditer(source)
+    ]
+
+
+class Runner:
+    """Runs the snippets of one page in `folder`, which must be the current one."""
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        self._folder = folder
+        self._root = root
+        self._names: dict[str, Any] = {"__name__": "__snippet__"}
+        for shared in ("chains", "components", "docs"):
+            (folder / shared).symlink_to(root / shared)
+        (folder / ".venv" / "bin").mkdir(parents=True)
+        for tool in ("catenary", "python"):
+            (folder / ".venv" / "bin" / tool).symlink_to(Path(sys.executable).parent / tool)
+
+    def run(self, snippet: Snippet) -> None:
+        """Run one snippet. Raises: AssertionError: when it does not do what the page says."""
+        if snippet.mark in RUN_ELSEWHERE:
+            return
+        if snippet.mark == "file":
+            (self._folder / snippet.value).write_text(snippet.text, encoding="utf-8")
+        if snippet.mark == "prints":
+            ran = self._ran(snippet.value)
+            assert ran.stdout.rstrip("\n") == snippet.text.rstrip("\n"), f"{snippet.value}\n{ran.stdout}{ran.stderr}"
+        if snippet.kind == "python" and snippet.mark != "file":
+            self._python(snippet)
+        elif snippet.kind in {"json", "yaml"}:
+            self._document(snippet)
+        elif snippet.kind == "sh":
+            self._commands(snippet)
+
+    def _python(self, snippet: Snippet) -> None:
+        printed = io.StringIO()
+        padding = "\n" * snippet.line  # so that a traceback names the line of the page
+        with contextlib.redirect_stdout(printed):
+            exec(compile(padding + snippet.text, "page", "exec", dont_inherit=True), self._names)
+        claims = re.findall(r"^ *print\(.*\)  # (.+)$", snippet.text, re.MULTILINE)
+        lines = printed.getvalue().splitlines()
+        missing = [claim for claim in claims if claim not in lines]
+        assert not missing, f"claims {missing}, printed {lines}"
+
+    def _document(self, snippet: Snippet) -> None:
+        value = json.loads(snippet.text) if snippet.kind == "json" else parse_yaml(snippet.text, file="page").value
+        if not isinstance(value, dict) or "metadata" not in value:
+            return
+        name = snippet.value or f"{value['ruleChain']['id']}.{snippet.kind}"
+        (self._folder / name).write_text(snippet.text, encoding="utf-8")
+        problems = check(
+            read(Path(name)),
+            Registry(),
+            Settings(properties={"model": "m", "url": "http://127.0.0.1", "key": "k", "items": []}),
+        )
+        assert not problems, [str(problem) for problem in problems]
+
+    def _commands(self, snippet: Snippet) -> None:
+        for line in snippet.text.replace("\\\n", " ").splitlines():
+            command, _, claim = line.partition("  # ")
+            assert re.search(r"\b(catenary|python) ", command), f"cannot run {command!r}; mark the snippet"
+            self._command(command, claim.strip())
+
+    def _command(self, command: str, claim: str) -> None:
+        ran = self._ran(command)
+        expected = re.fullmatch(r"exit code (\d+)", claim)
+        assert ran.returncode == (int(expected[1]) if expected else 0), f"{command}\n{ran.stdout}{ran.stderr}"
+        if claim and not expected:
+            assert claim in ran.stdout.splitlines(), f"{command} printed {ran.stdout!r}"
+
+    def _ran(self, command: str) -> subprocess.CompletedProcess[str]:
+        search = f"{self._folder / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.run(
+            ["bash", "-c", command],
+            env={**os.environ, "PATH": search},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )

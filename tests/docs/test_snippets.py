@@ -1,0 +1,57 @@
+"""Every snippet of the README and of the guides does what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.docs.snippets import Runner, snippets_of
+
+from catenary.component import registered
+from catenary.registry import Registry
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Registry().types()  # those that are installed are there before any page adds its own
+    before = dict(registered)
+    runner = Runner(tmp_path, ROOT)
+    try:
+        for snippet in snippets_of(page):
+            try:
+                runner.run(snippet)
+            except Exception as error:
+                error.add_note(f"in {page.name}, line {snippet.line}")
+                raise
+    finally:
+        registered.clear()
+        registered.update(before)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name) if name else page
+        assert target.exists(), f"{page.name} links to {link}"
+        if anchor:
+            assert anchor in anchors(target), f"{page.name} links to {link}"
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_each_guide_is_there() -> None:
+    guides = "quick-start authoring-a-chain writing-a-component embedding agents architecture dependencies"
+
+    assert {f"{guide}.md" for guide in guides.split()} <= {page.name for page in PAGES}
