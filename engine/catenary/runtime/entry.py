@@ -58,7 +58,7 @@ async def drive(run: Run) -> None:
             if run.crew is not None:
                 await run.crew.settle()
         elif run.attended:
-            await run._attend(0)  # a chain without nodes
+            await run.attend(0)  # a chain without nodes
     except BaseException as error:
         fault = await run.wind_up(error)
         if fault is error:
@@ -97,18 +97,22 @@ async def perform(
             run.watch.publish(RunStarted, chain.id, message=message)
         ready = run.ready
         if ready:
-            await run.work(ready, None, ready.pop())
-            if run.crew is not None:
-                await run.crew.settle()
+            token = ready.pop()
+            if run.deadline is None:
+                token = run.glide(ready, token)
+            if token is not None:
+                await run.work(ready, None, token)
+                if run.crew is not None:
+                    await run.crew.settle()
         elif run.attended:
-            await run._attend(0)  # a chain without nodes
+            await run.attend(0)  # a chain without nodes
     except BaseException as error:
         await _cut_short(chain, run, error)
     finally:
         run.let_go()
         chain.active -= 1
         if chain.retired and not chain.active:
-            await chain.close_if_idle()
+            await chain.close_if_idle(has_loop=run.has_loop)
     outcome = Outcome(run, message)
     if run.watch is not None:
         _publish_outcome(chain, run, outcome)
@@ -206,15 +210,21 @@ class Loops:
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine to its end in an idle loop, or in a new one when all are busy."""
-        runner = self._idle.pop() if self._idle else asyncio.Runner()
+        try:
+            runner = self._idle.pop()
+        except IndexError:  # not asked beforehand: another thread may be quicker
+            runner = asyncio.Runner()
         try:
             return runner.run(coroutine)
         finally:
             self._idle.append(runner)
 
-    def close(self, last: Any = None) -> None:
-        """Close all idle loops; in each, the coroutine function `last` is run first."""
+    @property
+    def are_kept(self) -> bool:
+        """True while there is a loop to close."""
+        return bool(self._idle)
+
+    def close(self) -> None:
+        """Close all idle loops. No event loop may run in this thread."""
         while self._idle:
-            with self._idle.pop() as runner:
-                if last is not None:
-                    runner.run(last())
+            self._idle.pop().close()

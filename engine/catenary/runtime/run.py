@@ -1,7 +1,4 @@
-"""One run: the loop that visits nodes, `def` inline, `async def` awaited; tasks only for siblings that wait.
-
-`Run.work` is one long function on purpose: one more call for each hop would cost as much as the hop itself.
-"""
+"""One run: the async driver around the inline loop. Tasks only for siblings that wait."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ from catenary.relation import FAILURE, Relation
 from catenary.runtime.compiled import AsyncStep, Step
 from catenary.runtime.context import Context
 from catenary.runtime.crew import Crew
-from catenary.runtime.emission import failure, is_pair, malformed, spread
+from catenary.runtime.emission import failure, is_pair
 from catenary.runtime.ends import End
+from catenary.runtime.inline import ATTEND, InlineRun
 from catenary.runtime.scope import Scope
-from catenary.runtime.tokens import Core
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
     from catenary.runtime.tokens import Ready, Token
     from catenary.runtime.watch import Watch
 
-STRIDE = 64  # hops between two looks at the clock
+ASYNC_STRIDE = 8  # visits of async nodes between two looks at the clock
 SLICE_S = 0.005  # how long one chain may keep the event loop to itself
 
 CANCELLED = "processing cancelled: context canceled"
@@ -49,20 +46,17 @@ class Halt(CatenaryError):
     """Ends a run whose chain stops at the first failure; never seen outside the kernel."""
 
 
-class Run(Core):
+class Run(InlineRun):
     """The journey of one message through one compiled chain: the core, and what drives it. Sub-runs have a `parent`.
 
     Attributes:
         crew: The tasks of the run, once there are any.
-        context: What all plain `def` nodes of the run get.
         depth: How deep the run is nested in others.
         stopping: Why the run is being stopped: one of the texts above, or None. Asked of the root.
         fault: The error of the kernel, or of the host's code, that ends this run.
         task: The asyncio task that drives the run, once somebody needs to know it.
         cancelling: How often that task had been asked to stop when the run began.
         cancels: 1 once the kernel itself has cancelled the task.
-        attended: True when somebody is to be told of each end as it comes.
-        stride: Hops between two looks at the clock.
         live: False once the run is stopped, or has a fault: no node is visited any more.
         has_loop: False while the run is driven by hand, without an event loop. Asked of the root.
         deadline: The end of the run's time on the monotonic clock, or None. Asked of the root.
@@ -71,29 +65,49 @@ class Run(Core):
         parent_visit: The number of the visit that a sub-run belongs to; 0 at the top.
     """
 
-    # Defaults of the class, not slots: a run that needs none of them pays for none.
-    live = True
-    has_loop = True
-    attended = False
-    stride = STRIDE
-    crew: Crew | None = None
-    context: Context | None = None
-    depth = 0
-    parent: Run | None = None
-    _root: Run | None = None
-    parent_visit = 0
-    each: Callable[[End], Awaitable[None]] | None = None
-    watch: Watch | None = None
-    stopping: str | None = None
-    fault: BaseException | None = None
-    task: asyncio.Task[Any] | None = None
-    timer: asyncio.TimerHandle | None = None
-    deadline: float | None = None
-    cancelling = 0
-    cancels = 0
-    outputs: dict[str, Message] | None = None
-    _scope: Scope | None = None
-    _id: str | None = None
+    __slots__ = (
+        "_id",
+        "_root",
+        "_scope",
+        "cancelling",
+        "cancels",
+        "crew",
+        "deadline",
+        "depth",
+        "each",
+        "fault",
+        "has_loop",
+        "live",
+        "outputs",
+        "parent",
+        "parent_visit",
+        "stopping",
+        "task",
+        "timer",
+        "watch",
+    )
+
+    def __init__(self, compiled: Compiled) -> None:
+        super().__init__(compiled)
+        self.live = True
+        self.has_loop = True
+        self.crew: Crew | None = None
+        self.depth = 0
+        self.parent: Run | None = None
+        self._root: Run | None = None
+        self.parent_visit = 0
+        self.each: Callable[[End], Awaitable[None]] | None = None
+        self.watch: Watch | None = None
+        self.stopping: str | None = None
+        self.fault: BaseException | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.deadline: float | None = None
+        self.cancelling = 0
+        self.cancels = 0
+        self.outputs: dict[str, Message] | None = None
+        self._scope: Scope | None = None
+        self._id: str | None = None
 
     @classmethod
     def inside(
@@ -153,135 +167,69 @@ class Run(Core):
         if self.timer is not None:
             self.timer.cancel()
 
-    async def work(self, ready: Ready, crew: Crew | None, token: Token, *, in_task: bool = False) -> None:  # noqa: C901, PLR0912
+    async def work(  # noqa: PLR0912 - what is awaited, in one place
+        self, ready: Ready, crew: Crew | None, token: Token | None, *, in_task: bool = False
+    ) -> None:
         """Visit a token, what follows it, and whatever else is ready, until nothing is.
 
         Args:
             ready: The tokens that may be visited besides; others may add to it meanwhile.
             crew: Whose tokens these are; None for the run's own crew, which is made when it is needed.
-            token: The first one to visit.
+            token: The first one to visit; None for none.
             in_task: True when the token is an async one that got this task for itself, and is awaited in place.
         """
-        ctx = self.context
-        if ctx is None:
-            ctx = self.context = Context(self, None, token[0], None, "")
-        root = self if self._root is None else self._root
-        attended = self.attended
-        countdown = self.stride
+        root = self.root
         since = 0.0
-        visits: dict[Step, int] | None = None
-        max_visits = made = 0
+        countdown = stride = min(self.stride, ASYNC_STRIDE)
         task: asyncio.Task[Any] | None = None
         cancelling = 0
-        in_place = in_task
-        step: Step
-        message: Any  # at a join, the list of arrivals
-        emission: Any  # what a node returned may be anything
-        leaving: Any
-        kind: Any
-        step, message, sender, relation = token
-        while True:
+        while token is not None:
+            step, message, sender, relation = token
             countdown -= 1
-            if not countdown:
-                countdown = self.stride
-                since = await self._breathe(since, (step, message, sender, relation))
-            kind = step.__class__
-            if kind is Step:
-                ctx._step = step
-                ctx._sender = sender
-                ctx._relation = relation
-                try:
-                    emission = step.run(ctx, message)
-                except (Exception, CancelledError) as error:
-                    emission = failure(error, message)
-            elif kind is AsyncStep:
-                if crew is None:
-                    crew = self.crew
-                    if crew is None:
-                        crew = self.crew = Crew(self, ready, self.depth)
-                if not root.has_loop and step.waits:  # type: ignore[attr-defined]  # the class was just compared
-                    await ask_for_loop()
-                    root.arm()
-                if root.has_loop:
-                    if ready and not in_place:
-                        # Others wait behind this one: it gets a task, and they go on here.
-                        crew.spawn((step, message, sender, relation))
-                        step, message, sender, relation = ready.pop()
-                        continue
-                    if task is None:
-                        task = asyncio.current_task()
-                        assert task is not None
-                        cancelling = task.cancelling()
-                in_place = False
-                own = Context(self, crew, step, sender, relation)
-                if cancelling:
-                    own._cancelling = cancelling
-                try:
-                    emission = await step.run(own, message)
-                except (Exception, CancelledError) as error:
-                    emission = failure(error, message)
-                own._crew = None
-                if task is None and root.has_loop:  # the loop came while the node was at work
-                    task, cancelling = root.task, root.cancelling
-                if not root.live or not self.live or (task is not None and task.cancelling() > cancelling):
-                    # Also when the node swallowed the cancellation: there is no next hop.
-                    self.interrupted((step, message, sender, relation))
-                    raise CancelledError
-            else:
-                self.end(step, relation, message, is_end_node=True)
-                if attended:
-                    await self._attend(len(self.ends) - 1)
-                emission = None
-
-            if attended:
-                made = len(self.ends)
-            kind = emission.__class__
-            if kind is Relation:
-                leaving = emission
-            elif kind is tuple:
-                if (
-                    len(emission) == 2 and emission[1].__class__ is Message and isinstance(emission[0], str)
-                ) or is_pair(emission):
-                    leaving, message = emission
+            if not isinstance(step, AsyncStep):
+                if step is not ATTEND:
+                    since = await self._breathe(since, token)
                 else:
-                    leaving, message = malformed(emission, message)
-            elif emission is None:
-                self.finish(step)
-                leaving = None
-            elif kind is str:
-                leaving = emission
-            else:
-                spread(self, step, emission, message, ready)
-                leaving = None
-
-            if leaving is not None:
-                following = step.plain.get(leaving)
-                if following is not None:
-                    sender = step
-                    step = following
-                    relation = leaving
+                    await self.attend(self.made)
+                    if not ready:
+                        return
+                    token = ready.pop()
+                token = self.glide(ready, token)
+                continue
+            if not countdown:
+                countdown = stride
+                since = await self._breathe(since, token)
+            if crew is None:
+                crew = self.crew = self.crew or Crew(self, ready, self.depth)
+            if not root.has_loop and step.waits:
+                await ask_for_loop()
+                root.arm()
+            if root.has_loop:
+                if ready and not in_task:
+                    # Others wait behind this one: it gets a task, and they go on here.
+                    crew.spawn(token)
+                    token = self.glide(ready, ready.pop())
                     continue
-                following = step.loops.get(leaving)
-                if following is not None:
-                    if visits is None:
-                        visits = self.visits
-                        if visits is None:
-                            visits = self.visits = {}
-                        max_visits = self.compiled.limits.max_visits
-                    count = visits.get(following, 0)
-                    if count >= max_visits:
-                        self.count(following)  # raises, and says which cycle it is
-                    visits[following] = count + 1
-                    sender = step
-                    step = following
-                    relation = leaving
-                    continue
-                self.follow(step, leaving, message, ready)
-            if attended:
-                await self._attend(made)
-            if not ready:
-                return
-            step, message, sender, relation = ready.pop()
+                if task is None:
+                    task = asyncio.current_task()
+                    assert task is not None
+                    cancelling = task.cancelling()
+            in_task = False
+            ctx = Context(self, crew, step, sender, relation)
+            if cancelling:
+                ctx._cancelling = cancelling
+            try:
+                emission = await step.run(ctx, message)
+            except (Exception, CancelledError) as error:
+                emission = failure(error, message)
+            ctx._crew = None
+            if task is None and root.has_loop:  # the loop came while the node was at work
+                task, cancelling = root.task, root.cancelling
+            if not root.live or not self.live or (task is not None and task.cancelling() > cancelling):
+                # Also when the node swallowed the cancellation: there is no next hop.
+                self.interrupted(token)
+                raise CancelledError
+            token = self.glide(ready, token, emission)
 
     async def emit_from(self, ctx: Context, relation: Relation | str, message: Message) -> None:
         """Send one emission of a visit that goes on, and wait until all that came of it is done."""
@@ -297,7 +245,7 @@ class Run(Core):
             if self.watch is not None:
                 self.watch.emitted(ctx, relation, message)
             if self.attended:
-                await self._attend(made)
+                await self.attend(made)
             if crew.ready:
                 await crew.drive()
         except (StepLimitReached, Halt) as error:
@@ -369,7 +317,7 @@ class Run(Core):
         if self.watch is not None:
             self.watch.ended(self, end)
 
-    async def _attend(self, made: int) -> None:
+    async def attend(self, made: int) -> None:
         """Hand the ends made since to whoever asked for each, and halt the run at a failure if it is to."""
         ends = self.ends
         fresh = ends[made:]

@@ -35,17 +35,15 @@ class Core:
         visits: How often each step on a cycle was visited.
     """
 
-    # Defaults of the class: a chain without joins and cycles has no counts.
-    holds: list[int] | None = None
-    arrived: dict[int, list[Arrival]] | None = None
-    visits: dict[Step, int] | None = None
+    __slots__ = ("arrived", "compiled", "ends", "holds", "ready", "visits")
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
         self.ready: Ready = []
         self.ends: list[End] = []
-        if compiled.joins:
-            self.holds = [0] * len(compiled.joins)
+        self.holds: list[int] | None = [0] * len(compiled.joins) if compiled.joins else None
+        self.arrived: dict[int, list[Arrival]] | None = None
+        self.visits: dict[Step, int] | None = None
 
     def start(self, tokens: Iterable[tuple[Step, Message]]) -> None:
         """Begin with a message at each of these steps. A message that begins at a join counts as arrived there."""
