@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from concurrent.futures import Future
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import EngineError
@@ -60,7 +62,8 @@ class Chain:
         self._nodes = list(nodes)
         self._opened: list[Component[Any]] = []
         self._unopened: list[tuple[str, Component[Any]]] = []
-        self._opening: asyncio.Lock | None = None
+        self._opening: Future[None] | None = None
+        self._gate = Lock()
         self._observed: Compiled | None = None
         self._parts: dict[tuple[bool, str, bool], Compiled] = {}
         kept = referenced_nodes(component for _, component in self._nodes)
@@ -152,18 +155,32 @@ class Chain:
         Raises:
             EngineError: When one of them cannot be opened; the next run tries again.
         """
-        if self._opening is None:
-            self._opening = asyncio.Lock()
-        async with self._opening:
-            while self._unopened:
-                node_id, component = self._unopened[0]
-                try:
-                    await component.open(opening_context(self.compiled.by_id[node_id]))  # type: ignore[misc]
-                except Exception as error:
-                    raise EngineError(f"node {node_id!r} cannot be opened: {error}") from error
-                self._opened.append(component)
-                self._unopened.pop(0)
-            self.must_open = False
+        while self.must_open:
+            mine: Future[None] = Future()
+            with self._gate:
+                others = self._opening
+                if others is None:
+                    self._opening = mine
+            if others is not None:
+                await asyncio.wrap_future(others)  # whoever opens may be at it in another thread, on another loop
+                continue
+            mine.set_running_or_notify_cancel()  # so that nobody who waits for it can cancel it
+            try:
+                await self._open_each()
+            finally:
+                self._opening = None
+                mine.set_result(None)
+
+    async def _open_each(self) -> None:
+        while self._unopened:
+            node_id, component = self._unopened[0]
+            try:
+                await component.open(opening_context(self.compiled.by_id[node_id]))  # type: ignore[misc]
+            except Exception as error:
+                raise EngineError(f"node {node_id!r} cannot be opened: {error}") from error
+            self._opened.append(component)
+            self._unopened.pop(0)
+        self.must_open = False
 
     @contextmanager
     def in_use(self) -> Generator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -360,10 +361,19 @@ class Engine:
     async def close(self) -> None:
         """Close all chains and what they share. May be awaited again."""
         await self._close_all()
-        self.loops.close()
+        if self.loops.are_kept:
+            await asyncio.to_thread(self.loops.close)  # a loop cannot be closed where another one runs
 
     def close_sync(self) -> None:
-        """Close the engine where no event loop runs. May be called again."""
+        """Close the engine where no event loop runs. May be called again.
+
+        Raises:
+            EngineError: Inside a running event loop.
+        """
+        if asyncio._get_running_loop() is not None:
+            raise EngineError(
+                "close_sync() was called inside a running event loop", hint="use `await engine.close()` there"
+            )
         self.loops.run(self._close_all())
         self.loops.close()
 
@@ -378,7 +388,7 @@ class Engine:
             await self._http.close()
 
     async def __aenter__(self) -> Self:
-        for chain in self._chains.values():
+        for chain in list(self._chains.values()):
             await chain.open_rest()
         return self
 
