@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from catenary.component import info_of
+from catenary.relation import FAILURE
 
 if TYPE_CHECKING:
     from catenary.definition import ChainDefinition, Connection, NodeDefinition
@@ -49,6 +50,11 @@ class Port:
     def label(self) -> str:
         """The text on the connections."""
         return ", ".join(self.relations)
+
+    @property
+    def is_failure(self) -> bool:
+        """True when nothing but failures leave here."""
+        return self.relations == (FAILURE,)
 
 
 @dataclass(frozen=True, slots=True)

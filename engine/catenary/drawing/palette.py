@@ -10,6 +10,7 @@ FRAME: Final = "#d0d7de"
 INK: Final = "#1f2328"
 PALE_INK: Final = "#57606a"
 LINE: Final = "#6e7781"
+FAILURE_LINE: Final = "#d1636c"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ no box is: what leads on is a curve through one gutter; what leads back or to th
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from catenary.drawing.sizes import LANE, MARGIN
@@ -22,11 +22,13 @@ _BEFORE_CORRIDOR: Final = 6.0
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line through points. Between points of the same height, and above each other, it is straight with rounded
-    corners; else it is a curve that begins and ends level. With an `arrow` the last point is at the edge of a box."""
+    corners; else it is a curve that begins and ends level. With an `arrow` the last point is at the edge of a box.
+    `failure` is true when nothing but `Failure` takes this line."""
 
     points: tuple[tuple[float, float], ...]
     arrow: bool
     back: bool = False
+    failure: bool = False
 
 
 class Router:
@@ -118,13 +120,17 @@ class Router:
     def lines(self, heights: dict[Port, float]) -> list[Line]:
         """Give the lines. `heights` says at which y messages leave by a port."""
         found: dict[tuple[Port | Unit, Unit], Line] = {}
+        mixed: set[tuple[Port | Unit, Unit]] = set()
         for row in dict.fromkeys(self._rows):
             for (port, _), way in row.group.hops.items():
                 for unit, following in itertools.pairwise(way):
                     key = (unit if unit.box is None else port, following)
                     if key not in found:
                         found[key] = self._on(unit, following, heights[port] if unit.box else unit.middle)
-        return [*found.values(), *self._lines_back(heights)]
+                    if not port.is_failure:
+                        mixed.add(key)
+        onward = [replace(line, failure=key not in mixed) for key, line in found.items()]
+        return [*onward, *self._lines_back(heights)]
 
     def _on(self, unit: Unit, following: Unit, height: float) -> Line:
         row = self._row_of[unit]
@@ -153,7 +159,7 @@ class Router:
                 points += [(margin, level), (margin, home_level)]
             height = target.middle + _BACK_BELOW_MIDDLE
             points += [(in_x, home_level), (in_x, height), (target.left + _inset(target), height)]
-            lines.append(Line(tuple(points), arrow=True, back=True))
+            lines.append(Line(tuple(points), arrow=True, back=True, failure=port.is_failure))
         return lines
 
 

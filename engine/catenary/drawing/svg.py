@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from catenary.drawing.outline import curve, polygon
-from catenary.drawing.palette import FRAME, GROUND, INK, LINE, PALE_INK, relation_tint, tint_of
+from catenary.drawing.palette import FAILURE_LINE, FRAME, GROUND, INK, LINE, PALE_INK, relation_tint, tint_of
 from catenary.drawing.sizes import ARROW, LABEL_HEIGHT, MARGIN, SMALL, TITLE, label_room, text_room, title_lines
 from catenary.drawing.sizes import LINE as LINE_HEIGHT
 from catenary.drawing.text import fit, printable, width_of
@@ -57,12 +57,14 @@ def _description(diagram: Diagram) -> str:
 
 
 def _lines(layout: Layout) -> Iterator[str]:
-    for line in layout.lines:
-        yield _tag(
-            "path", d=curve(line.points, ARROW - 3 if line.arrow else 0), fill="none", stroke=LINE, stroke_width=1.6
-        )
-    for x, y in dict.fromkeys(line.points[-1] for line in layout.lines if line.arrow):
-        yield _arrow(x, y, LINE)
+    """Draw the lines, those of failures first, so that others lie above them."""
+    lines = sorted(layout.lines, key=lambda line: not line.failure)
+    for line in lines:
+        path = curve(line.points, ARROW - 3 if line.arrow else 0)
+        yield _tag("path", d=path, fill="none", stroke=FAILURE_LINE if line.failure else LINE, stroke_width=1.6)
+    tips = {line.points[-1]: FAILURE_LINE if line.failure else LINE for line in lines if line.arrow}
+    for (x, y), colour in tips.items():
+        yield _arrow(x, y, colour)
 
 
 def _start(layout: Layout) -> Iterator[str]:

@@ -130,3 +130,13 @@ def test_a_chain_without_nodes_is_an_empty_picture() -> None:
 
     assert layout.boxes == ()
     assert layout.start is None
+
+
+def test_lines_that_only_failures_take_are_known() -> None:
+    nodes: list[dict[str, object]] = [{"id": name, "type": "log"} for name in "abc"]
+    wires = [("a", "Success", "b"), ("a", "Failure", "c"), ("b", "Success", "c"), ("b", "Failure", "a")]
+    layout = place(chain(nodes, wires))
+
+    # Two of the three lines that lead on begin or go on as a failure: its port, and the bend below `b`.
+    assert sorted(line.failure for line in layout.lines if not line.back) == [False, False, True, True]
+    assert [line.failure for line in layout.lines if line.back] == [True]
