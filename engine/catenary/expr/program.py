@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from catenary.errors import ExpressionError
 from catenary.expr.compiled import compile_closure
@@ -64,7 +64,9 @@ def compile_program(
     try:
         tree = lower(parse(source, start, stop, kind), source, kind, scope)
         call = compile_closure(tree, environment, functions, explain, with_metadata=in_template)
-    except RecursionError:
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        if isinstance(error, SyntaxError) and "nested" not in str(error):
+            raise
         text = "the expression is nested too deeply"
         raise syntax_problem(kind, text, source=source, position=start, hint="Split it with `let`.") from None
     return Program(call, tree, frozenset(scope.references))
@@ -72,11 +74,11 @@ def compile_program(
 
 def _explainer(
     source: str, start: int, end: int, kind: type[ExpressionError]
-) -> Callable[[dict[str, Any], BaseException], ExpressionError]:
+) -> Callable[[BaseException, int], ExpressionError]:
     """Give what makes an `ExpressionError` of anything that a closure of this text raises."""
 
-    def explain(namespace: dict[str, Any], error: BaseException) -> ExpressionError:
-        position = _position(error, namespace, start)
+    def explain(error: BaseException, position: int) -> ExpressionError:
+        position = start if position < 0 else position
         line, column = place(source, position)
         reason = str(error) or type(error).__name__
         if isinstance(error, RecursionError):
@@ -88,15 +90,3 @@ def _explainer(
         )
 
     return explain
-
-
-def _position(error: BaseException, namespace: dict[str, Any], start: int) -> int:
-    """Give the offset of what the innermost frame of the closure was doing."""
-    traceback, position = error.__traceback__, start
-    while traceback is not None:
-        if traceback.tb_frame.f_globals is namespace:
-            places = list(traceback.tb_frame.f_code.co_positions())
-            column = places[traceback.tb_lasti // 2][2]
-            position = start if column is None else column
-        traceback = traceback.tb_next
-    return position
