@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,13 @@ def test_each_guide_is_there() -> None:
     guides = "quick-start authoring-a-chain writing-a-component embedding agents architecture dependencies"
 
     assert {f"{guide}.md" for guide in guides.split()} <= {page.name for page in PAGES}
+
+
+def test_every_dependency_is_accounted_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    names = {re.split(r"[\[<>=~! ]", requirement)[0] for requirement in wanted} - {"catenary"}
+
+    assert {name for name in names if not re.search(rf"\| .*\b{name}\b.* \|", page)} == set()
+    assert {name for name in project["optional-dependencies"] if f"| `{name}` |" not in page} == set()
