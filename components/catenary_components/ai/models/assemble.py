@@ -78,10 +78,13 @@ class ReplyBuilder:
 
 
 def named_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
-    """Give calls of one reply, each with an id of its own, for the result of a call is found by its id."""
+    """Give calls of one reply, each with an id of its own, for the result of a call is found by its id.
+
+    A call without name and arguments is none: some services fill up a list with such.
+    """
     seen: set[str] = set()
     named: list[ToolCall] = []
-    for number, call in enumerate(calls, 1):
+    for number, call in enumerate((call for call in calls if call.name or call.arguments), 1):
         call_id = call.id if call.id and call.id not in seen else f"call_{number}_{uuid.uuid4().hex[:8]}"
         seen.add(call_id)
         named.append(ToolCall(call_id, call.name, call.arguments))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from catenary_components.ai.models.types import ChatRequest, Reply
 
 _LONGEST_ERROR_BYTES = 16 * 1024
+_LONGEST_ERROR_TEXT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +87,9 @@ class OpenAIModel:
                     await answer.read()
                     yield _as_piece(read_reply(answer.json()))
                     return
-                is_over = False
-                async for event in sse_events(answer):
-                    if event.data.strip() == "[DONE]":
-                        return
-                    piece = read_piece(self._parsed(event.data))
-                    is_over = is_over or bool(piece.finish_reason)
-                    yield piece
-                if not is_over:
-                    raise ModelError("the stream broke off before the reply was complete", retryable=True)
+                async with aclosing(_pieces(answer)) as pieces:
+                    async for piece in pieces:
+                        yield piece
         except ResourceError as error:
             raise self._told(error) from error
 
@@ -110,18 +106,12 @@ class OpenAIModel:
     def _body(self, request: ChatRequest, *, stream: bool) -> str:
         return dumps(request_body(request, self.name, self.parameters, stream=stream))
 
-    def _parsed(self, data: str) -> Json:
-        try:
-            return loads(data)
-        except ValueError:
-            raise ModelError(f"an event of the stream is not JSON: {data[:200]}") from None
-
     def _refuse(self, answer: HttpResponse) -> NoReturn:
         status = f"{answer.status} {answer.reason}".strip()
         try:
             detail = error_text(loads(answer.content))
         except ValueError:
-            detail = answer.text[:300].strip() or "no further word"
+            detail = answer.text.strip() or "no further word"
         raise ModelError(
             f"error, status code: {answer.status}, status: {status}, message: {detail}",
             retryable=retryable_status(answer.status),
@@ -130,15 +120,46 @@ class OpenAIModel:
         )
 
     def _told(self, error: ResourceError) -> ModelError:
-        """Give the error with the endpoint named and the key masked."""
+        """Give the error with the endpoint named, the key masked, and only then cut: half a key is no longer found."""
         is_ours = isinstance(error, ModelError)
+        text = self.key.hide_in(str(error))
         return ModelError(
-            self.key.hide_in(str(error)),
+            text if len(text) <= _LONGEST_ERROR_TEXT else f"{text[:_LONGEST_ERROR_TEXT]}...",
             retryable=error.retryable,
             status=error.status if is_ours else 0,
             endpoint=self.endpoint,
             retry_after_s=error.retry_after_s if is_ours else None,
         )
+
+
+async def _pieces(answer: HttpResponse) -> AsyncGenerator[Piece, None]:
+    """Read a streamed reply up to its end.
+
+    Raises:
+        ModelError: When it tells an error, is no event stream, or ends too soon.
+    """
+    is_stream, is_over = answer.media_type == "text/event-stream", False
+    async for event in sse_events(answer):
+        if event.data.strip() == "[DONE]":
+            return
+        if not event.data.strip():  # some services keep the connection alive this way
+            continue
+        is_stream = True
+        piece = read_piece(_parsed(event.data), is_error=event.event == "error")
+        is_over = is_over or bool(piece.finish_reason)
+        yield piece
+    if not is_stream:
+        kind = answer.media_type or "no content type"
+        raise ModelError(f"the answer of {answer.place} is no event stream ({kind}); is this the service's address?")
+    if not is_over:
+        raise ModelError("the stream broke off before the reply was complete", retryable=True)
+
+
+def _parsed(data: str) -> Json:
+    try:
+        return loads(data)
+    except (ValueError, RecursionError):
+        raise ModelError(f"an event of the stream is not JSON: {data}") from None
 
 
 def _as_piece(reply: Reply) -> Piece:
@@ -153,7 +174,7 @@ def retry_after_s(header: str, now_ms: int) -> float | None:
         return float(text)
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)

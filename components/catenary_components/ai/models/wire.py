@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, cast
 
 from catenary.jsontext import dumps, loads
@@ -121,11 +122,11 @@ def read_reply(body: Json) -> Reply:
     _refuse_error(body)
     choices = as_list(as_object(body).get("choices"))
     if not choices:
-        raise ModelError(f"the model's reply has no choices: {_shortened(body)}")
+        raise ModelError(f"the model's reply has no choices: {_shown(body)}")
     choice = as_object(choices[0])
     message = as_object(choice.get("message"))
     return Reply(
-        content=_text(message.get("content")),
+        content=_content(message.get("content")),
         reasoning=_reasoning(message),
         tool_calls=named_calls(_calls(message.get("tool_calls"))),
         finish_reason=_text(choice.get("finish_reason")),
@@ -133,13 +134,17 @@ def read_reply(body: Json) -> Reply:
     )
 
 
-def read_piece(chunk: Json) -> Piece:
+def read_piece(chunk: Json, *, is_error: bool = False) -> Piece:
     """Read one event of a stream; without choices it is an empty piece, which may carry the usage.
+
+    Args:
+        chunk: The data of the event.
+        is_error: Whether the event is named as an error.
 
     Raises:
         ModelError: when the event tells an error.
     """
-    _refuse_error(chunk)
+    _refuse_error({"error": chunk} if is_error and not as_object(chunk).get("error") else chunk)
     body = as_object(chunk)
     choices = as_list(body.get("choices"))
     usage = _usage(body.get("usage"))
@@ -148,7 +153,7 @@ def read_piece(chunk: Json) -> Piece:
     choice = as_object(choices[0])
     delta = as_object(choice.get("delta"))
     return Piece(
-        content=_text(delta.get("content")),
+        content=_content(delta.get("content")),
         reasoning=_reasoning(delta),
         tool_calls=tuple(_call_pieces(delta.get("tool_calls"))),
         finish_reason=_text(choice.get("finish_reason")),
@@ -162,12 +167,12 @@ def error_text(body: Json) -> str:
     if isinstance(error, str):
         return error
     message = as_object(error).get("message") or (as_object(body).get("message") if isinstance(body, dict) else None)
-    return message if isinstance(message, str) and message else _shortened(body)
+    return message if isinstance(message, str) and message else _shown(body)
 
 
 def _refuse_error(body: Json) -> None:
     if not isinstance(body, dict):
-        raise ModelError(f"the model's reply is no JSON object: {_shortened(body)}")
+        raise ModelError(f"the model's reply is no JSON object: {_shown(body)}")
     error = cast("dict[str, Json]", body).get("error")
     if error:
         status = _status_in(as_object(error))
@@ -187,15 +192,13 @@ def _status_in(error: Mapping[str, Json]) -> int:
 
 
 def _calls(value: Json) -> Iterable[ToolCall]:
-    for entry in as_list(value):
-        call = as_object(entry)
+    for call in filter(None, map(as_object, as_list(value))):
         function = as_object(call.get("function"))
         yield ToolCall(_text(call.get("id")), _text(function.get("name")), _arguments(function.get("arguments")))
 
 
 def _call_pieces(value: Json) -> Iterable[CallPiece]:
-    for entry in as_list(value):
-        call = as_object(entry)
+    for call in filter(None, map(as_object, as_list(value))):
         function = as_object(call.get("function"))
         index = call.get("index")
         yield CallPiece(
@@ -209,6 +212,13 @@ def _call_pieces(value: Json) -> Iterable[CallPiece]:
 def _arguments(value: Json) -> str:
     """Give arguments as text; some services send the object itself."""
     return dumps(value) if isinstance(value, dict | list) else _text(value)
+
+
+def _content(value: Json) -> str:
+    """Give the text of a reply; some services send it as a list of parts."""
+    if isinstance(value, list):
+        return "".join(_text(as_object(part).get("text")) for part in cast("list[Json]", value))
+    return _text(value)
 
 
 def _reasoning(message: Mapping[str, Json]) -> str:
@@ -229,7 +239,7 @@ def _usage(value: Json) -> Usage | None:
 
 
 def _count(value: Json) -> int:
-    return value if isinstance(value, int) else 0
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 def as_object(value: Json) -> dict[str, Json]:
@@ -246,6 +256,5 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _shortened(value: Json) -> str:
-    text = value if isinstance(value, str) else dumps(value)
-    return text if len(text) <= 300 else f"{text[:300]}..."
+def _shown(value: Json) -> str:
+    return value if isinstance(value, str) else dumps(value)

@@ -181,3 +181,37 @@ def test_the_endpoint_is_the_host_and_nothing_else() -> None:
 
     assert endpoint("https://user:pw@api.example.com/v1?key=x") == "api.example.com"
     assert endpoint("http://127.0.0.1:80/v1") == "127.0.0.1:80"
+
+
+def events(*bodies: bytes) -> RecordingApi:
+    """Give an application that answers with these bytes as an event stream."""
+    return RecordingApi([Answer(body=b"".join(bodies), headers={"Content-Type": "text/event-stream"})])
+
+
+END = b'data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}\n\n'
+
+
+async def test_an_event_without_data_is_passed_over(client) -> None:
+    got = await pieces(client(events(b"data: \n\n", b"data:\n\n", END)))
+    assert [piece.content for piece in got] == ["x"]
+
+
+async def test_an_event_named_error_is_an_error(client) -> None:
+    error = await failure(client(events(b'event: error\ndata: {"message":"overheated"}\n\n')), stream=True)
+    assert str(error) == "error from the model: overheated"
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/x-ndjson"])
+async def test_a_page_in_place_of_a_stream_is_told_and_not_asked_for_again(client, kind: str) -> None:
+    api = RecordingApi([Answer(body="<html>log in", headers={"Content-Type": kind})])
+    error = await failure(client(api), stream=True)
+    assert f"is no event stream ({kind})" in str(error)
+    assert not error.retryable
+
+
+@pytest.mark.parametrize("status", [200, 401])
+async def test_a_long_error_is_cut_after_the_key_was_masked(client, status: int) -> None:
+    told = "x" * 488 + SECRET + "y" * 100
+    error = await failure(client(ScriptedModel([Reply(status=status, body={"error": {"message": told}})])))
+    assert SECRET[:6] not in str(error)
+    assert len(str(error)) < 510

@@ -159,6 +159,8 @@ async def test_closing_the_stream_closes_the_one_behind_it() -> None:
         ("", None),
         ("soon", None),
         ("-3", None),
+        ("Thu, 01 Jan 1970 00:01:30 +9999999999999999", None),
+        ("Thu, 01 Jan 99999 00:01:30 GMT", None),
     ],
 )
 def test_retry_after_is_seconds_or_a_date(header: str, seconds: float | None) -> None:

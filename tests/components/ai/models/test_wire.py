@@ -113,7 +113,6 @@ def test_a_reply_is_read_whole() -> None:
         ({"choices": []}, "has no choices"),
         ({}, "has no choices"),
         ([], "no JSON object"),
-        ("x" * 400, "x..."),
         ({"error": {"message": "too long"}}, "too long"),
         ({"error": "bad"}, "bad"),
     ],
@@ -159,7 +158,7 @@ def test_an_event_is_read_with_all_it_holds() -> None:
             ],
         }
     )
-    assert piece == Piece(" a ", "r", (CallPiece(1, "c", "n", "{"), CallPiece(None)), "stop")
+    assert piece == Piece(" a ", "r", (CallPiece(1, "c", "n", "{"),), "stop")
 
 
 def test_the_sentence_of_an_error_is_found() -> None:
@@ -209,3 +208,22 @@ def test_a_reply_is_put_together_from_its_pieces() -> None:
         builder.add(piece)
     reply = builder.reply()
     assert (reply.content, reply.reasoning, reply.finish_reason, reply.usage) == ("a b", "xy", "stop", Usage(1, 1, 2))
+
+
+def test_content_in_parts_is_joined() -> None:
+    parts = [{"type": "text", "text": "one "}, {"type": "other"}, None, {"type": "text", "text": "two"}]
+    assert read_reply({"choices": [{"message": {"content": parts}}]}).content == "one two"
+    assert read_piece({"choices": [{"delta": {"content": parts}}]}).content == "one two"
+
+
+def test_entries_that_call_nothing_are_no_calls() -> None:
+    entries = [None, 5, {}, {"index": "0"}, {"id": "", "function": {"name": None}}]
+    assert read_reply({"choices": [{"message": {"tool_calls": entries}}]}).tool_calls == ()
+    builder = ReplyBuilder()
+    builder.add(read_piece({"choices": [{"delta": {"tool_calls": entries}}]}))
+    assert builder.reply().tool_calls == ()
+
+
+def test_token_counts_may_be_written_with_a_point() -> None:
+    usage = {"prompt_tokens": 3.0, "completion_tokens": "7", "total_tokens": float("inf")}
+    assert read_reply({"choices": [{}], "usage": usage}).usage == Usage(3, 0, 3)
