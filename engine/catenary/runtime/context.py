@@ -9,7 +9,7 @@ from catenary.relation import Failed
 from catenary.runtime.ends import Arrival, End
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 
     from catenary.chain import Chain
     from catenary.jsontext import Json
@@ -207,7 +207,7 @@ class Context:
             await ask_for_loop()
             root.arm()
 
-    async def run_chain(
+    def run_chain(
         self,
         chain: Chain | str,
         message: Message,
@@ -215,8 +215,8 @@ class Context:
         start: str | Iterable[str] | None = None,
         each: Callable[[End], Awaitable[None]] | None = None,
         scope: Iterable[Any] | Mapping[type, Any] | None = None,
-    ) -> list[End]:
-        """Run a chain as part of this visit and give its ends, in the order in which they came.
+    ) -> Coroutine[Any, Any, list[End]]:
+        """Run a chain as part of this visit: `ends = await ctx.run_chain(...)`, in the order in which they came.
 
         Args:
             chain: The chain, or the id of one that the engine has loaded.
@@ -231,9 +231,9 @@ class Context:
         """
         from catenary.runtime import subrun
 
-        return await subrun.run_chain(self, chain, message, start=start, each=each, scope=scope)
+        return subrun.run_chain(self, chain, message, start=start, each=each, scope=scope)
 
-    async def run_node(
+    def run_node(
         self,
         node_id: str,
         message: Message,
@@ -242,14 +242,14 @@ class Context:
         follow: bool = False,
         each: Callable[[End], Awaitable[None]] | None = None,
         scope: Iterable[Any] | Mapping[type, Any] | None = None,
-    ) -> list[End]:
-        """Run one node, of this chain or another, as part of this visit; with `follow`, what comes after it too.
+    ) -> Coroutine[Any, Any, list[End]]:
+        """Run one node, of this chain or another, as part of this visit; with `follow`, what follows too. To await.
 
         The arguments are as for `run_chain`. Raises: as `run_chain`.
         """
         from catenary.runtime import subrun
 
-        return await subrun.run_node(self, node_id, message, chain_id=chain_id, follow=follow, each=each, scope=scope)
+        return subrun.run_node(self, node_id, message, chain_id=chain_id, follow=follow, each=each, scope=scope)
 
     def _live_run(self) -> Run:
         if self._run is None:
