@@ -237,7 +237,11 @@ def compile_closure(
         _SOURCE: text,
         **compiler.namespace,
     }
-    namespace["explain"] = lambda error: explain(error, _failed_at(error.__traceback__, namespace))
+
+    def explained(error: BaseException) -> BaseException:
+        return explain(error, _failed_at(error.__traceback__, namespace))
+
+    namespace["explain"] = explained
     exec(compile(text, FILE, "exec"), namespace)
     closure: Callable[..., Json] = namespace["expression"]
     return closure

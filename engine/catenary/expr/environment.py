@@ -53,6 +53,8 @@ class Environment:
     script_timeout_s: float = 2.0
     script_memory_bytes: int = 64 * 1024 * 1024
     max_file_bytes: int = 1024 * 1024
+    programs: dict[Any, Any] = field(default_factory=dict[Any, Any], init=False, repr=False, compare=False)
+    """What was compiled already; `compile_program` looks here first."""
 
     def root(self, name: str) -> Mapping[str, Json]:
         """Give the mapping behind `global`, `vars` or `ruleChain`."""

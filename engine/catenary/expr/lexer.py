@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from catenary.expr.problems import syntax_problem
 from catenary.expr.syntax import Span
@@ -34,8 +33,7 @@ _SIMPLE_ESCAPES: Final = {
 _HEX_ESCAPES: Final = {"x": 2, "u": 4, "U": 8}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token. `text` is what it means: the content of a text, the spelling of all else."""
 
     kind: TokenKind

@@ -163,7 +163,7 @@ class Lowering:
         value, other = self.lower(node.left), self.lower(node.right)
         name = self._fresh("value")
         test = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Constant(None)])
-        return _let(name, value, _spread(ast.IfExp(test, other, ast.Name(name, ast.Load())), node.span), node.span)
+        return _let(name, value, _at(ast.IfExp(test, other, ast.Name(name, ast.Load())), node.span), node.span)
 
     def _logical(self, node: syntax.Logical) -> ast.expr:
         neutral = node.operator == "and"  # `true && x` and `x && true` are x
@@ -196,7 +196,7 @@ class Lowering:
         body = self.lower(node.body)
         for name, value in reversed(self.guards.pop()):
             test = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Constant(None)])
-            body = _let(name, value, _spread(ast.IfExp(test, ast.Constant(None), body), node.span), node.span)
+            body = _let(name, value, _at(ast.IfExp(test, ast.Constant(None), body), node.span), node.span)
         return body
 
     def _target(self, node: syntax.Field | syntax.Index) -> ast.expr:
@@ -323,14 +323,6 @@ def _at(node: ast.expr, span: syntax.Span) -> ast.expr:
     return node
 
 
-def _spread(tree: ast.expr, span: syntax.Span) -> ast.expr:
-    """Give this place to all nodes of a small tree that have none."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.expr) and not hasattr(node, "lineno"):
-            _at(node, span)
-    return tree
-
-
 def _lambda(names: list[str], body: ast.expr) -> ast.Lambda:
     parameters = [ast.arg(name) for name in names]
     return ast.Lambda(ast.arguments([], parameters, None, [], [], None, []), body)
@@ -343,5 +335,4 @@ def _let(name: str, value: ast.expr, body: ast.expr, span: syntax.Span) -> ast.e
 
 def lower(node: syntax.Node, source: str, kind: type[ExpressionError], scope: Scope) -> ast.expr:
     """Lower a whole expression. Raises: ExpressionError: Of class `kind`, for what can never be evaluated."""
-    tree = Lowering(source, kind, scope).lower(node)
-    return _spread(tree, node.span)
+    return Lowering(source, kind, scope).lower(node)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
 
 from catenary.expr.problems import syntax_problem
@@ -27,8 +26,6 @@ from catenary.expr.syntax import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from catenary.errors import ExpressionError
     from catenary.expr.lexer import Token, TokenKind
 
@@ -136,13 +133,14 @@ class Operands:
             return "An operator is missing before it."
         return ""
 
-    @contextmanager
-    def deeper(self) -> Generator[None]:
-        """Count one level of nesting. Raises: ExpressionError: when there are too many."""
+    def __enter__(self) -> None:
+        """Go one level of nesting deeper. Raises: ExpressionError: when there are too many."""
         self._depth += 1
         if self._depth > MAX_NESTING:
             raise self.problem("the expression is nested too deeply", self.token, "Split it with `let`.")
-        yield
+
+    def __exit__(self, *_: object) -> None:
+        """Come back from one level of nesting."""
         self._depth -= 1
 
     # -- operands
@@ -187,7 +185,7 @@ class Operands:
 
     def _bracketed(self, token: Token) -> Node:
         if self.take("operator", "("):
-            with self.deeper():
+            with self:
                 node = self.sequence()
             self.expect("operator", ")", "The parenthesis opened before is not closed.")
             return node
@@ -202,7 +200,7 @@ class Operands:
 
     def _items(self, close: str) -> list[Node]:
         items: list[Node] = []
-        with self.deeper():
+        with self:
             while not self.is_operator(close):
                 items.append(self.expression())
                 if not self.take("operator", ","):
@@ -212,7 +210,7 @@ class Operands:
 
     def _map(self, start: int) -> Node:
         entries: list[tuple[Node, Node]] = []
-        with self.deeper():
+        with self:
             while not self.is_operator("}"):
                 key = self._key()
                 self.expect("operator", ":", "A map is written `{key: value}`.")
@@ -248,7 +246,7 @@ class Operands:
     def _arguments(self, name: str, first: tuple[Node, ...]) -> tuple[Node, ...]:
         self.expect("operator", "(", "")
         arguments = list(first)
-        with self.deeper():
+        with self:
             while not self.is_operator(")"):
                 if len(arguments) == 1 and name in PREDICATE_FUNCTIONS:
                     arguments.append(self._predicate(name))
@@ -318,7 +316,7 @@ class Operands:
         if optional:
             self.advance()
         self.advance()
-        with self.deeper():
+        with self:
             low = None if self.is_operator(":") else self.expression()
             if self.take("operator", ":"):
                 high = None if self.is_operator("]") else self.expression()

@@ -46,7 +46,7 @@ class Parser(Operands):
 
     def sequence(self) -> Node:
         """Parse `let x = e; ...` and `a; b`; a semicolon at the end is allowed."""
-        with self.deeper():
+        with self:
             if self.token.kind == "name" and self.token.text == "let" and self.following.kind == "name":
                 return self._let()
             first = self.expression()
@@ -76,7 +76,7 @@ class Parser(Operands):
 
     def expression(self) -> Node:
         """Parse one expression of the loosest precedence: conditionals and pipes included."""
-        with self.deeper():
+        with self:
             if self.is_operator("if", kind="name"):
                 return self._if_else()
             return self._conditional(self._binary(0, ""))
@@ -96,7 +96,7 @@ class Parser(Operands):
         return test
 
     def _if_else(self) -> Node:
-        with self.deeper():
+        with self:
             start = self.advance().span.start
             test = self.expression()
             then = self._block()
@@ -173,7 +173,7 @@ class Parser(Operands):
     def _unary(self) -> Node:
         token = self.token
         if token.kind in {"operator", "name"} and token.text in _UNARY:
-            with self.deeper():
+            with self:
                 self.advance()
                 operand = self._binary(_UNARY[token.text], "")
                 operator = "not" if token.text == "!" else token.text

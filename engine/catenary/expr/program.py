@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from catenary.errors import ExpressionError
 from catenary.expr.compiled import compile_closure
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from catenary.expr.environment import Environment
     from catenary.jsontext import Json
+
+
+MAX_KEPT: Final = 1_000
+"""How many programs an environment keeps; texts that come later are compiled each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ def compile_program(
     kind: type[ExpressionError] = ExpressionError,
     in_template: bool = False,
 ) -> Program:
-    """Compile the stretch of `source` from `start` to `end`.
+    """Compile the stretch of `source` from `start` to `end`; the same text is compiled once for an environment.
 
     Args:
         source: The whole text; positions in errors refer to it.
@@ -58,6 +62,10 @@ def compile_program(
         ExpressionError: Of class `kind`, when the text is no expression or can never be evaluated.
     """
     stop = len(source) if end is None else end
+    key, host = (source, start, stop, kind, in_template), list(environment.functions.items())
+    known = environment.programs.get(key)
+    if known is not None and known[0] == host:
+        return known[1]
     functions = functions_of(environment)
     scope = Scope(environment.nodes, functions, metadata_names=in_template)
     explain = _explainer(source, start, stop, kind)
@@ -69,7 +77,10 @@ def compile_program(
             raise
         text = "the expression is nested too deeply"
         raise syntax_problem(kind, text, source=source, position=start, hint="Split it with `let`.") from None
-    return Program(call, tree, frozenset(scope.references))
+    program = Program(call, tree, frozenset(scope.references))
+    if len(environment.programs) < MAX_KEPT:
+        environment.programs[key] = (host, program)
+    return program
 
 
 def _explainer(

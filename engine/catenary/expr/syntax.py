@@ -1,22 +1,24 @@
-"""The syntax tree of an expression, as the parser gives it: each node knows where it stands in the text."""
+"""The syntax tree of an expression, as the parser gives it: each node knows where it stands in the text.
+
+Nodes are never changed; they are not frozen, for that makes them four times slower to make.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 ItemKind: TypeAlias = Literal["#", "#index", "#acc"]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of the text: offsets in characters, `end` exclusive."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Constant:
     """A literal: `nil`, a bool, a number, text or bytes."""
 
@@ -24,7 +26,7 @@ class Constant:
     value: bool | int | float | str | bytes | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Name:
     """A name: a variable of the environment, or one made by `let`."""
 
@@ -32,14 +34,14 @@ class Name:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AllNames:
     """`$env`: all variables as a map."""
 
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Item:
     """`#`, `#index` or `#acc` inside a predicate."""
 
@@ -47,7 +49,7 @@ class Item:
     kind: ItemKind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ListOf:
     """`[a, b]`."""
 
@@ -55,7 +57,7 @@ class ListOf:
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MapOf:
     """`{key: value}`; a plain key is a `Constant`."""
 
@@ -63,7 +65,7 @@ class MapOf:
     entries: tuple[tuple[Node, Node], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Unary:
     """`not x`, `-x`, `+x`; the operator is one of `not`, `-`, `+`."""
 
@@ -72,7 +74,7 @@ class Unary:
     operand: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Binary:
     """Two operands; the operator in its long spelling (`**`, never `^`). `negated` for `not in` and its like."""
 
@@ -83,7 +85,7 @@ class Binary:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Logical:
     """A row of operands joined by one kind of `and` or `or`."""
 
@@ -92,7 +94,7 @@ class Logical:
     operands: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ordering:
     """`a < b <= c`: one more operand than operators; each operand is evaluated once."""
 
@@ -101,7 +103,7 @@ class Ordering:
     operands: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Conditional:
     """`test ? then : other`, in any of its spellings."""
 
@@ -111,7 +113,7 @@ class Conditional:
     other: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Field:
     """`target.name`; `optional` for `target?.name`."""
 
@@ -121,7 +123,7 @@ class Field:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Index:
     """`target[index]`; `optional` for `target?.[index]`."""
 
@@ -131,7 +133,7 @@ class Index:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Slice:
     """`target[low:high]`; a bound that is not written is `None`."""
 
@@ -141,7 +143,7 @@ class Slice:
     high: Node | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Chain:
     """The whole of a row of accesses of which one is optional: at the first nil there, all of it is nil."""
 
@@ -149,7 +151,7 @@ class Chain:
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """`name(arguments)`."""
 
@@ -158,7 +160,7 @@ class Call:
     arguments: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Method:
     """`target.name(arguments)`."""
 
@@ -168,7 +170,7 @@ class Method:
     arguments: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Predicate:
     """What a function such as `filter` evaluates for each element."""
 
@@ -176,7 +178,7 @@ class Predicate:
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Let:
     """`let name = value; body`."""
 
@@ -186,7 +188,7 @@ class Let:
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sequence:
     """`first; second`: both are evaluated, the second is the value."""
 

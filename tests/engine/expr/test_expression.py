@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from catenary.errors import ExpressionError
 from catenary.expr import Environment, Expression
 from catenary.message import TEXT, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MESSAGE = Message(
     {
@@ -351,3 +354,39 @@ def test_attributes_of_python_are_out_of_reach() -> None:
     for source in ["msg._value", "msg.s.format", "metadata.keys", "msg['__class__']", "double.x", "'a'['__class__']"]:
         with contextlib.suppress(ExpressionError):
             assert value(source) in (None, "")
+
+
+def test_the_same_text_is_compiled_once_for_an_environment() -> None:
+    environment = Environment(vars={"v": 1})
+    assert Expression.compile("msg.a + 1", environment).call is Expression.compile("msg.a + 1", environment).call
+    assert Expression.compile("msg.a + 1", Environment()).call is not Expression.compile("msg.a + 1", environment).call
+
+
+def test_functions_that_were_added_since_are_seen_by_the_next_expression() -> None:
+    functions: dict[str, Callable[..., Any]] = {}
+    environment = Environment(functions=functions)
+    with pytest.raises(ExpressionError, match="no function 'twice'"):
+        Expression.compile("twice(2)", environment).evaluate(Message(""))
+    functions["twice"] = lambda value: value * 2
+    assert Expression.compile("twice(2)", environment).evaluate(Message("")) == 4
+
+
+def test_a_place_far_into_a_long_text_is_told() -> None:
+    source = "msg.a == 1 and\n  msg.b.c +\n  upper(msg.missing) == ''"
+    with pytest.raises(ExpressionError) as raised:
+        Expression.compile(source).evaluate(Message({"a": 1, "b": {"c": "x"}}))
+    assert source[raised.value.position :].startswith("upper(")
+    assert "line 3, column 3" in str(raised.value)
+
+
+def test_nothing_in_a_text_is_read_as_python() -> None:
+    odd = "\\n#5\\n')__import__(\\x00\\u2028${x}'"
+    message = Message({"a\n#7\nb": 1, "__class__": 2})
+    assert Expression.compile(f'"{odd}"').evaluate(message) == "\n#5\n')__import__(\x00\u2028${x}'"
+    assert Expression.compile("msg['a\\n#7\\nb'] + msg['__class__']").evaluate(message) == 3
+    assert (
+        Expression.compile("let \u03b1\u03b2 = 1; let lambda = 2; let g0 = 3; \u03b1\u03b2 + lambda + g0").evaluate(
+            message
+        )
+        == 6
+    )
