@@ -38,10 +38,13 @@ try:
 except ImportError:
     loads, dumps = _stdlib_loads, _stdlib_dumps
 else:
-    _sorted_keys = orjson.OPT_SORT_KEYS
+    # Passed through, dates and dataclasses are refused as the standard library refuses them.
+    _sorted_keys = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+
+    _orjson_loads = orjson.loads
 
     def _fast_loads(text: str | bytes) -> Json:
-        value = orjson.loads(text)
+        value = _orjson_loads(text)
         # orjson reads an integer beyond 64 bits as a float: such texts are long, and read again exactly.
         if len(text) >= 19 and _has_huge_float(value):
             return _stdlib_loads(text)
@@ -58,6 +61,8 @@ else:
         for item in value:
             kind = item.__class__
             # A plain loop: this runs once for each value of every message.
+            if kind is str or kind is int:
+                continue
             if kind is float:
                 if item >= 9.2e18 or item <= -9.2e18:
                     return True

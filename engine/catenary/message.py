@@ -62,8 +62,11 @@ class Message:
         if kind is str or kind is bytes:
             self._data = data
             self._value = _UNREAD
-        elif kind is bytearray or kind is memoryview:
-            self._data = bytes(data)
+        elif kind is dict or kind is list:
+            self._data = _UNREAD
+            self._value = data
+        elif isinstance(data, (str, bytes, bytearray, memoryview)):
+            self._data = _raw(data)
             self._value = _UNREAD
         else:
             self._data = _UNREAD
@@ -105,7 +108,7 @@ class Message:
         data = self._data
         if data is _UNREAD:
             value = self._value
-            data = self._data = value if value.__class__ is str else dumps(value)
+            data = self._data = dumps(value)
         return data
 
     @property
@@ -129,10 +132,8 @@ class Message:
         data = self._data
         if self._data_type != JSON:
             return self.text
-        if not data or data.isspace():
-            return {}
         try:
-            return loads(data)
+            return loads(data) if data and not data.isspace() else {}
         except (ValueError, RecursionError):  # too deeply nested counts as no JSON
             return self.text
 
@@ -172,8 +173,8 @@ class Message:
         elif kind is str or kind is bytes:
             other._data = data
             other._value = _UNREAD
-        elif kind is bytearray or kind is memoryview:
-            other._data = bytes(data)
+        elif isinstance(data, (str, bytes, bytearray, memoryview)):
+            other._data = _raw(data)
             other._value = _UNREAD
         else:
             other._data = _UNREAD
@@ -283,6 +284,11 @@ def metadata_text(value: Json) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else dumps(value)
+
+
+def _raw(data: Any) -> str | bytes:
+    """Give a text, or bytes, of some kind of its own as a plain one."""
+    return str.__str__(data) if isinstance(data, str) else bytes(data)
 
 
 def _text_or_hex(raw: bytes) -> str:
