@@ -83,7 +83,11 @@ class ExprTransform(Component[ExprTransformConfig]):
         for key, call in self._parts:
             value = call(msg, ctx)
             # Checked here, where the input is at hand, and not when somebody reads the payload.
-            values[key] = value if value.__class__ in _ALWAYS_JSON else _json_value(value)
+            kind = value.__class__
+            if kind is float and -_LARGE < value < _LARGE and not value.is_integer():
+                values[key] = value
+            else:
+                values[key] = value if kind in _ALWAYS_JSON else _json_value(value)
         return SUCCESS, msg.with_data(values, JSON)
 
 

@@ -98,7 +98,7 @@ async def perform(
         ready = run.ready
         if ready:
             token = ready.pop()
-            if run.deadline is None:
+            if timeout is None:
                 token = run.glide(ready, token)
             if token is not None:
                 await run.work(ready, None, token)
@@ -109,7 +109,8 @@ async def perform(
     except BaseException as error:
         await _cut_short(chain, run, error)
     finally:
-        run.let_go()
+        if run.crew is not None or timeout is not None:
+            run.let_go()
         chain.active -= 1
         if chain.retired and not chain.active:
             await chain.close_if_idle(has_loop=run.has_loop)
@@ -171,7 +172,8 @@ def new_run(chain: Chain, listener: Listener | None, scope: Iterable[Any] | Mapp
     listeners = chain.engine.bus.listeners
     if listener is None and not listeners:
         run = Run(chain.compiled)
-        run.attended = run.compiled.limits.stop_on_failure
+        if run.compiled.limits.stop_on_failure:
+            run.attended = True
     else:
         run = Run(chain.observed)
         run.watch = Watch(run.id, listeners if listener is None else (*listeners, listener))

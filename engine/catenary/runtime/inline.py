@@ -16,7 +16,6 @@ from catenary.runtime.emission import failure, is_pair, malformed, spread
 from catenary.runtime.tokens import Core
 
 if TYPE_CHECKING:
-    from catenary.runtime.compiled import Compiled
     from catenary.runtime.run import Run
     from catenary.runtime.tokens import Ready, Token
 
@@ -27,26 +26,21 @@ ATTEND: Final[Any] = object()
 
 _PAUSE: Final[Token] = (ATTEND, None, None, "")
 _NOT_AWAITED: Final[Any] = object()
+_new: Final = object.__new__
 
 
 class InlineRun(Core):
     """The core, and the loop over `def` nodes around it.
 
     Attributes:
-        context: What all `def` nodes of the run get.
         attended: True when somebody is to be told of each end as it comes.
         made: How many ends there were before those that somebody is to be told of.
         stride: Hops between two looks at the clock.
     """
 
-    __slots__ = ("attended", "context", "made", "stride")
-
-    def __init__(self, compiled: Compiled) -> None:
-        super().__init__(compiled)
-        self.attended = False
-        self.made = 0
-        self.stride = STRIDE
-        self.context: Context | None = None
+    attended = False
+    made = 0
+    stride = STRIDE
 
     def glide(self, ready: Ready, token: Token, awaited: Any = _NOT_AWAITED) -> Token | None:  # noqa: C901, PLR0912
         """Visit a token, what follows it, and whatever else is ready, until something has to be awaited.
@@ -64,9 +58,7 @@ class InlineRun(Core):
         Raises:
             StepLimitReached: When a step on a cycle would be visited too often.
         """
-        ctx = self.context
-        if ctx is None:
-            ctx = self.context = Context(cast("Run", self), None, token[0], None, "")
+        ctx: Context | None = None
         attended = self.attended
         countdown = self.stride + 1
         visits: dict[Step, int] | None = None
@@ -85,6 +77,10 @@ class InlineRun(Core):
                 countdown -= 1
                 if not countdown:
                     return step, message, sender, relation
+                if ctx is None:
+                    ctx = _new(Context)  # the one that all `def` nodes get; the rest is set below, at each hop
+                    ctx._run = cast("Run", self)
+                    ctx._crew = None
                 ctx._step = step
                 ctx._sender = sender
                 ctx._relation = relation
@@ -142,7 +138,13 @@ class InlineRun(Core):
                     step = following
                     relation = leaving
                     continue
-                self.follow(step, leaving, message, ready)
+                route = step.routes.get(leaving)
+                if route is not None:
+                    self.take(route, step, leaving, message, ready)
+                else:
+                    self.end(step, leaving, message)
+                    if step.reach:
+                        self.finish(step)
             if attended and len(self.ends) > made:
                 self.made = made
                 return _PAUSE

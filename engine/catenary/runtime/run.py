@@ -57,7 +57,6 @@ class Run(InlineRun):
         task: The asyncio task that drives the run, once somebody needs to know it.
         cancelling: How often that task had been asked to stop when the run began.
         cancels: 1 once the kernel itself has cancelled the task.
-        live: False once the run is stopped, or has a fault: no node is visited any more.
         has_loop: False while the run is driven by hand, without an event loop. Asked of the root.
         deadline: The end of the run's time on the monotonic clock, or None. Asked of the root.
         watch: The listeners to the run's events, or None.
@@ -65,49 +64,25 @@ class Run(InlineRun):
         parent_visit: The number of the visit that a sub-run belongs to; 0 at the top.
     """
 
-    __slots__ = (
-        "_id",
-        "_root",
-        "_scope",
-        "cancelling",
-        "cancels",
-        "crew",
-        "deadline",
-        "depth",
-        "each",
-        "fault",
-        "has_loop",
-        "live",
-        "outputs",
-        "parent",
-        "parent_visit",
-        "stopping",
-        "task",
-        "timer",
-        "watch",
-    )
-
-    def __init__(self, compiled: Compiled) -> None:
-        super().__init__(compiled)
-        self.live = True
-        self.has_loop = True
-        self.crew: Crew | None = None
-        self.depth = 0
-        self.parent: Run | None = None
-        self._root: Run | None = None
-        self.parent_visit = 0
-        self.each: Callable[[End], Awaitable[None]] | None = None
-        self.watch: Watch | None = None
-        self.stopping: str | None = None
-        self.fault: BaseException | None = None
-        self.task: asyncio.Task[Any] | None = None
-        self.timer: asyncio.TimerHandle | None = None
-        self.deadline: float | None = None
-        self.cancelling = 0
-        self.cancels = 0
-        self.outputs: dict[str, Message] | None = None
-        self._scope: Scope | None = None
-        self._id: str | None = None
+    # Defaults of the class: most runs set none of them.
+    has_loop = True
+    crew: Crew | None = None
+    depth = 0
+    parent: Run | None = None
+    parent_visit = 0
+    each: Callable[[End], Awaitable[None]] | None = None
+    watch: Watch | None = None
+    stopping: str | None = None
+    fault: BaseException | None = None
+    task: asyncio.Task[Any] | None = None
+    timer: asyncio.TimerHandle | None = None
+    deadline: float | None = None
+    cancelling = 0
+    cancels = 0
+    outputs: dict[str, Message] | None = None
+    _root: Run | None = None
+    _scope: Scope | None = None
+    _id: str | None = None
 
     @classmethod
     def inside(
@@ -163,11 +138,12 @@ class Run(InlineRun):
 
     def let_go(self) -> None:
         """Forget what knows the run itself: no circle is left for the collector."""
-        self.context = self.crew = None
+        if self.crew is not None:
+            self.crew = None
         if self.timer is not None:
             self.timer.cancel()
 
-    async def work(  # noqa: PLR0912 - what is awaited, in one place
+    async def work(  # noqa: C901, PLR0912 - what is awaited, in one place
         self, ready: Ready, crew: Crew | None, token: Token | None, *, in_task: bool = False
     ) -> None:
         """Visit a token, what follows it, and whatever else is ready, until nothing is.
@@ -179,6 +155,7 @@ class Run(InlineRun):
             in_task: True when the token is an async one that got this task for itself, and is awaited in place.
         """
         root = self.root
+        has_loop = root.has_loop
         since = 0.0
         countdown = stride = min(self.stride, ASYNC_STRIDE)
         task: asyncio.Task[Any] | None = None
@@ -201,10 +178,12 @@ class Run(InlineRun):
                 since = await self._breathe(since, token)
             if crew is None:
                 crew = self.crew = self.crew or Crew(self, ready, self.depth)
-            if not root.has_loop and step.waits:
-                await ask_for_loop()
-                root.arm()
-            if root.has_loop:
+            if not has_loop and (step.waits or root.has_loop):
+                if not root.has_loop:
+                    await ask_for_loop()
+                    root.arm()
+                has_loop = True
+            if has_loop:
                 if ready and not in_task:
                     # Others wait behind this one: it gets a task, and they go on here.
                     crew.spawn(token)
@@ -218,18 +197,25 @@ class Run(InlineRun):
             ctx = Context(self, crew, step, sender, relation)
             if cancelling:
                 ctx._cancelling = cancelling
+            emission: Any  # what a node returned may be anything
             try:
                 emission = await step.run(ctx, message)
             except (Exception, CancelledError) as error:
                 emission = failure(error, message)
             ctx._crew = None
             if task is None and root.has_loop:  # the loop came while the node was at work
-                task, cancelling = root.task, root.cancelling
+                has_loop, task, cancelling = True, root.task, root.cancelling
             if not root.live or not self.live or (task is not None and task.cancelling() > cancelling):
                 # Also when the node swallowed the cancellation: there is no next hop.
                 self.interrupted(token)
                 raise CancelledError
-            token = self.glide(ready, token, emission)
+            following = step.plain.get(emission) if emission.__class__ is Relation else None
+            if following is None:
+                token = self.glide(ready, token, emission)
+            else:  # the usual way on, without a call
+                token = (following, message, step, emission)
+                if following.__class__ is not AsyncStep:
+                    token = self.glide(ready, token)
 
     async def emit_from(self, ctx: Context, relation: Relation | str, message: Message) -> None:
         """Send one emission of a visit that goes on, and wait until all that came of it is done."""

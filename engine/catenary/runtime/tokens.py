@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from catenary.message import Message
-    from catenary.runtime.compiled import Compiled, Step
+    from catenary.runtime.compiled import Compiled, Route, Step
 
 Token: TypeAlias = "tuple[Step, Any, Step | None, Relation | str]"
 Ready: TypeAlias = "list[Token]"
@@ -30,20 +30,24 @@ class Core:
     Attributes:
         ready: Tokens that may be visited, the next one last.
         ends: How branches ended, in the order they did.
+        live: False once the run is stopped, or has a fault: no node is visited any more.
         holds: For each join, how many running tokens and waiting joins hold it up.
         arrived: For each waiting join what reached it, in order.
         visits: How often each step on a cycle was visited.
     """
 
-    __slots__ = ("arrived", "compiled", "ends", "holds", "ready", "visits")
+    # Defaults of the class: a run that needs no counts makes none.
+    holds: list[int] | None = None
+    arrived: dict[int, list[Arrival]] | None = None
+    visits: dict[Step, int] | None = None
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
         self.ready: Ready = []
         self.ends: list[End] = []
-        self.holds: list[int] | None = [0] * len(compiled.joins) if compiled.joins else None
-        self.arrived: dict[int, list[Arrival]] | None = None
-        self.visits: dict[Step, int] | None = None
+        self.live = True
+        if compiled.joins:
+            self.holds = [0] * len(compiled.joins)
 
     def start(self, tokens: Iterable[tuple[Step, Message]]) -> None:
         """Begin with a message at each of these steps. A message that begins at a join counts as arrived there."""
@@ -69,7 +73,11 @@ class Core:
             self.end(step, relation, message)
             if step.reach:
                 self._let_go(step.reach)
-            return
+        else:
+            self.take(route, step, relation, message, ready)
+
+    def take(self, route: Route, step: Step, relation: Relation | str, message: Message, ready: Ready) -> None:
+        """Let the token at `step` go by a route of it. Raises: StepLimitReached: as for `follow`."""
         for join in route.joins:
             self._arrive(join, message, step, relation)
         is_free = False  # whether some join is held up no longer
