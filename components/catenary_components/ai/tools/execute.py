@@ -102,6 +102,8 @@ async def _run(ctx: Context, tool: Tool, call: ToolCall, arguments: Mapping[str,
         if task is not None and task.cancelling():
             raise
         return _failed(call, "the tool was cancelled")
+    except SystemExit as error:
+        return _failed(call, f"the tool tried to end the program, with {error.code!r}")
     except Exception as error:
         if isinstance(error, TimeoutError) and limit.expired():
             return _failed(call, f"the tool took longer than {tool.timeout_s:g} s")

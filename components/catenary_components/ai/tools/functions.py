@@ -8,7 +8,8 @@ import re
 import typing
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from catenary_components.ai.tools.tool import DEFAULT_TIMEOUT_S, Tool, ToolInputError
@@ -51,10 +52,19 @@ class FunctionWork:
         if self._wants_context:
             values[CONTEXT_PARAMETER] = ctx
         if self._is_async:
-            result = await self._function(**values)
-        else:
-            result = await asyncio.to_thread(self._function, **values)
-        return to_jsonable_python(result, fallback=str)
+            return _as_json(await self._function(**values))
+        result = await asyncio.to_thread(self._call, values)
+        if inspect.isasyncgen(result):
+            return _as_json([item async for item in result])
+        return _as_json(await result) if inspect.isawaitable(result) else result
+
+    def _call(self, values: Mapping[str, Any]) -> Any:
+        """Call the function in its thread; a generator runs there too. What needs the event loop is given back."""
+        try:
+            result = self._function(**values)
+            return result if inspect.isawaitable(result) or inspect.isasyncgen(result) else _as_json(result)
+        except StopIteration as error:  # no future takes it: whoever waits for this thread would wait for ever
+            raise RuntimeError("StopIteration: something that was asked for its next item had none") from error
 
     def _read(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
         try:
@@ -62,6 +72,10 @@ class FunctionWork:
         except ValidationError as error:
             raise ToolInputError("; ".join(_problem(cast("dict[str, Any]", item)) for item in error.errors())) from None
         return {self._names[field]: getattr(read, field) for field in read.model_fields_set}
+
+
+def _as_json(result: Any) -> Json:
+    return to_jsonable_python(result, fallback=str)
 
 
 def _problem(item: Mapping[str, Any]) -> str:
@@ -85,7 +99,7 @@ def function_tool(
     """Make a tool of a Python function.
 
     Args:
-        function: Its type hints give the schema, the first paragraph of its docstring the description, the section
+        function: Its type hints give the schema, its docstring up to the first section the description, the section
             `Args:` the descriptions of its parameters. A parameter `ctx` gets the context and stays hidden.
         name: Another name for it.
         description: Another description.
@@ -94,20 +108,30 @@ def function_tool(
         returns_direct: True makes the result the answer of the agent.
 
     Raises:
-        TypeError: When the function takes `*args`, `**kwargs` or arguments by position only.
+        TypeError: When the function takes `*args`, `**kwargs` or arguments by position only, or no schema can be made
+            of its type hints.
     """
-    own_name = getattr(function, "__name__", type(function).__name__)
+    own_name = _name_of(function)
     text, notes = _read_docstring(inspect.getdoc(function) or "")
-    model, names = _arguments_model(function, notes)
+    try:
+        model, names = _arguments_model(function, notes)
+        schema = _schema(model)
+    except (PydanticUserError, NameError) as error:
+        reason = str(getattr(error, "message", error)).split("\n", maxsplit=1)[0]
+        raise TypeError(f"the tool function {own_name}: no schema can be made of its type hints: {reason}") from error
     return Tool(
         name=name or own_name,
         description=description or text,
-        parameters=_schema(model),
+        parameters=schema,
         work=FunctionWork(function, model, names),
         kind=kind,
         timeout_s=timeout_s,
         returns_direct=returns_direct,
     )
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def _arguments_model(function: Callable[..., Any], notes: Mapping[str, str]) -> tuple[type[BaseModel], dict[str, str]]:
@@ -119,7 +143,9 @@ def _arguments_model(function: Callable[..., Any], notes: Mapping[str, str]) -> 
         if parameter.name == CONTEXT_PARAMETER:
             continue
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise TypeError(f"the tool function {function!r} takes {parameter}; a tool takes named parameters only")
+            raise TypeError(
+                f"the tool function {_name_of(function)} takes {parameter}; a tool takes named parameters only"
+            )
         field = f"p{len(names)}"
         default = PydanticUndefined if parameter.default is parameter.empty else parameter.default
         names[field] = parameter.name
@@ -143,9 +169,15 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     return typing.get_type_hints(bare, globalns=getattr(target, "__globals__", {}), include_extras=True)
 
 
+class _SchemaWriter(GenerateJsonSchema):
+    """Leaves out a default that JSON cannot show, and says nothing about it."""
+
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {"non-serializable-default"}  # noqa: RUF012 - of pydantic
+
+
 def _schema(model: type[BaseModel]) -> dict[str, Json]:
     """Give the JSON Schema without the titles, which are the numbered names and cost tokens."""
-    schema = model.model_json_schema()
+    schema = model.model_json_schema(schema_generator=_SchemaWriter)
     schema.pop("title", None)
     for value in schema.get("properties", {}).values():
         value.pop("title", None)

@@ -139,3 +139,15 @@ def test_cutting_keeps_the_beginning(text: str, length: int) -> None:
     cut = truncated(text, length)
     assert cut.startswith(text[:length])
     assert (cut == text) == (len(text) <= length)
+
+
+@pytest.mark.parametrize("kind", ["async", "plain"])
+async def test_a_tool_that_ends_the_program_ends_nothing(kind: str) -> None:
+    def leave() -> None:
+        raise SystemExit(3)
+
+    async def leave_async() -> None:
+        leave()
+
+    result = await call(leave if kind == "plain" else leave_async)
+    assert result.text == "Error: Tool execution failed: the tool tried to end the program, with 3"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -140,6 +141,53 @@ async def test_what_is_returned_becomes_a_json_value() -> None:
         return [Level(3), Box(size=1), {1}, Odd()]
 
     assert await run(function_tool(level)) == [{"count": 3}, {"size": 1}, [1], "odd"]
+
+
+async def test_what_a_plain_function_gives_to_be_awaited_is_awaited() -> None:
+    async def later(delay: float) -> str:
+        await asyncio.sleep(delay)
+        return "done"
+
+    async def items() -> AsyncGenerator[int]:
+        yield 1
+        yield 2
+
+    assert await run(function_tool(lambda delay=0: later(delay)), delay=0) == "done"
+    assert await run(function_tool(items)) == [1, 2]
+
+
+async def test_a_generator_runs_in_the_thread() -> None:
+    def names() -> Generator[str]:
+        yield threading.current_thread().name
+
+    assert await run(function_tool(names)) != [threading.current_thread().name]
+
+
+async def test_a_function_that_finds_no_next_item_fails_at_once() -> None:
+    def first() -> object:
+        return next(iter([]))
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await asyncio.wait_for(run(function_tool(first)), 2)
+
+
+def test_a_default_that_json_cannot_show_is_left_out() -> None:
+    def tool(a: int = 1, b: Any = object()) -> None: ...  # noqa: B008
+
+    assert function_tool(tool).parameters["properties"] == {"a": {"type": "integer", "default": 1}, "b": {}}
+
+
+def unknown_name(value: Unheard) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+
+def no_value(value: Callable[[], int]) -> None: ...
+
+
+@pytest.mark.parametrize("function", [unknown_name, no_value])
+def test_a_hint_that_gives_no_schema_is_refused_with_the_name_of_the_tool(function: Any) -> None:
+    with pytest.raises(TypeError, match=f"the tool function {function.__name__}: no schema.*$") as raised:
+        function_tool(function)
+    assert "\n" not in str(raised.value)
 
 
 async def test_a_parameter_may_have_any_name() -> None:
