@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hypothesis import given, settings
+from tests.cases import times
 from tests.engine.drawing.kit import chain, diagrams
 
 from catenary.drawing import Diagram, mermaid
@@ -26,7 +27,7 @@ def test_nodes_relations_and_start_are_written() -> None:
     assert "start --> n0" in text
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(diagrams())
 def test_no_text_of_a_chain_is_read_as_a_sign(diagram: Diagram) -> None:
     for line in mermaid(diagram).splitlines():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from hypothesis import given, settings
+from tests.cases import times
 from tests.engine.drawing.kit import chain, diagrams, line_of
 
 from catenary.drawing import Diagram, Layout, place
@@ -31,7 +32,7 @@ def rectangles(layout: Layout) -> list[Placed]:
     return [at for _, at in layout.boxes] + [at for _, at in layout.labels]
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(diagrams())
 def test_boxes_and_labels_never_overlap(diagram: Diagram) -> None:
     layout = place(diagram)
@@ -39,7 +40,7 @@ def test_boxes_and_labels_never_overlap(diagram: Diagram) -> None:
     assert not [pair for pair in combinations(rectangles(layout), 2) if overlap(*pair)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(diagrams())
 def test_everything_is_inside_the_picture(diagram: Diagram) -> None:
     layout = place(diagram)
@@ -52,7 +53,7 @@ def test_everything_is_inside_the_picture(diagram: Diagram) -> None:
     assert all(0 <= x <= layout.width and 0 <= y <= layout.height for line in layout.lines for x, y in line.points)
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(diagrams())
 def test_lines_pass_no_box(diagram: Diagram) -> None:
     layout = place(diagram)
@@ -65,7 +66,7 @@ def test_lines_pass_no_box(diagram: Diagram) -> None:
             assert not [at for at in shrunk if crosses(at, start, end)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(diagrams())
 def test_every_node_and_every_relation_is_shown_once(diagram: Diagram) -> None:
     layout = place(diagram)
@@ -75,7 +76,7 @@ def test_every_node_and_every_relation_is_shown_once(diagram: Diagram) -> None:
     assert {port for port, _ in layout.labels} == set(diagram.ports)
 
 
-@settings(max_examples=20)
+@settings(max_examples=times(20))
 @given(diagrams())
 def test_a_chain_has_one_picture(diagram: Diagram) -> None:
     assert place(diagram) == place(diagram)

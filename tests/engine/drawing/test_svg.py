@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from hypothesis import given, settings
+from tests.cases import times
 from tests.engine.drawing.kit import chain, diagrams
 
 from catenary.drawing import Diagram, place, svg
@@ -16,7 +17,7 @@ def texts(picture: str) -> list[str]:
     return [element.text or "" for element in ET.fromstring(picture).iter(f"{SVG}text")]
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(diagrams())
 def test_a_picture_is_well_formed(diagram: Diagram) -> None:
     root = ET.fromstring(svg(place(diagram)).encode())
@@ -24,7 +25,7 @@ def test_a_picture_is_well_formed(diagram: Diagram) -> None:
     assert root.tag == f"{SVG}svg"
 
 
-@settings(max_examples=20)
+@settings(max_examples=times(20))
 @given(diagrams())
 def test_a_picture_brings_its_own_light_ground_and_nothing_from_outside(diagram: Diagram) -> None:
     picture = svg(place(diagram))

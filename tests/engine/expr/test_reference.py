@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import times
 
 from catenary.errors import ExpressionError
 from catenary.expr import Environment
@@ -195,7 +196,7 @@ def same(one: Any, other: Any) -> bool:
     return one == other
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(150), deadline=None)
 @given(source=programs, payload=payloads, kind=st.sampled_from(["a", "", "kind"]), in_template=st.booleans())
 def test_closure_gives_what_the_reference_gives(source: str, payload: Any, kind: str, in_template: bool) -> None:
     environment = Environment(

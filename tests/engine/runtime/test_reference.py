@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.cases import times
 from tests.engine.runtime.kit import Kind, load
 from tests.engine.runtime.reference import Model, Parcel, Plan, Record, TooBigError, merged, plans
 
@@ -185,7 +186,7 @@ def without_ends(plan: Plan, record: Record) -> Record:
 
 
 @given(plan=plans(any_start=True), seed=SEEDS)
-@settings(max_examples=150)
+@settings(max_examples=times(150))
 def test_core_equals_the_model_in_any_order_of_completion(plan, seed):
     wanted = expected(plan, seed)
     assert Model(plan).run(Random(seed + 1)) == wanted, "the model itself must not depend on the order"
@@ -194,7 +195,7 @@ def test_core_equals_the_model_in_any_order_of_completion(plan, seed):
 
 
 @given(plan=plans(), seed=SEEDS)
-@settings(max_examples=80)
+@settings(max_examples=times(80))
 async def test_plain_and_observed_runs_equal_the_model(plan, seed):
     wanted = without_ends(plan, expected(plan, seed))
     events: list[Any] = []
@@ -211,7 +212,7 @@ async def test_plain_and_observed_runs_equal_the_model(plan, seed):
 
 
 @given(plan=plans(written=("def", "flow")), seed=SEEDS)
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 def test_runs_without_a_loop_equal_the_model(plan, seed):
     wanted = without_ends(plan, expected(plan, seed))
     with Engine() as engine:
@@ -221,7 +222,7 @@ def test_runs_without_a_loop_equal_the_model(plan, seed):
 
 
 @given(plan=plans(written=("def", "async", "flow")), seed=SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 def test_runs_that_ask_for_a_loop_on_the_way_equal_the_model(plan, seed):
     wanted = without_ends(plan, expected(plan, seed))
     with Engine() as engine:
