@@ -266,18 +266,26 @@ class ChainDefinition:
     def with_chain_nodes(self) -> ChainDefinition:
         """Give the chain with each of `rule_chain_connections` as a connection to a `flow` node that passes ends on.
 
-        Such a node has the id `chain:<chain id>`. What was written stays in `rule_chain_connections`.
+        Such a node has the id `chain:<chain id>`, with `'` behind it when a node has that already. What was written
+        stays in `rule_chain_connections`.
         """
-        if not self.rule_chain_connections:
-            return self
-        chains = dict.fromkeys(connection.to_id for connection in self.rule_chain_connections)
+        taken = {node.id for node in self.nodes}
+        chains: dict[str, str] = {}  # chain id -> node id
+        for connection in self.rule_chain_connections:
+            if connection.to_id and connection.to_id not in chains:
+                node_id = f"chain:{connection.to_id}"
+                while node_id in taken:
+                    node_id += "'"
+                taken.add(node_id)
+                chains[connection.to_id] = node_id
         nodes = [
-            NodeDefinition(f"chain:{chain}", "flow", configuration={"targetId": chain, "extend": True})
-            for chain in chains
+            NodeDefinition(node_id, "flow", configuration={"targetId": chain, "extend": True})
+            for chain, node_id in chains.items()
         ]
         connections = [
-            Connection(connection.from_id, f"chain:{connection.to_id}", connection.type, connection.label)
+            Connection(connection.from_id, chains[connection.to_id], connection.type, connection.label)
             for connection in self.rule_chain_connections
+            if connection.to_id in chains
         ]
         return replace(self, nodes=(*self.nodes, *nodes), connections=(*self.connections, *connections))
 

@@ -42,3 +42,20 @@ def test_a_chain_that_is_not_there_is_a_failure() -> None:
         outcome = engine.run_sync("main", Message("21"))
     assert outcome.status == "failed"
     assert outcome.message.metadata["errorMsg"] == "ruleChain id=sub not found"
+
+
+def test_a_node_may_have_the_name_that_stands_for_a_chain() -> None:
+    nodes = [*MAIN["metadata"]["nodes"], {"id": "chain:sub", "type": "log"}]
+    metadata = {
+        **MAIN["metadata"],
+        "nodes": nodes,
+        "connections": [{"fromId": "hot", "toId": "chain:sub", "type": "True"}],
+    }
+    with Engine() as engine:
+        engine.load(SUB)
+        engine.load({**MAIN, "metadata": metadata})
+        outcome = engine.run_sync("main", Message("21"))
+    assert sorted((end.node_id, end.message.data) for end in outcome.ends) == [
+        ("chain:sub", "21"),
+        ("chain:sub'", "42"),
+    ]

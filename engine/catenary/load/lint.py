@@ -103,7 +103,7 @@ def _lint_connections(report: Report, components: Mapping[str, type[Component[An
     definition = document.definition
     ids = {node.id: node for node in definition.nodes}
     good: list[tuple[Path, Connection]] = []
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[tuple[str, str, str, bool]] = set()
     for index, path in enumerate(document.connection_paths):
         is_inside = index < len(definition.connections)
         connection = (
@@ -115,18 +115,19 @@ def _lint_connections(report: Report, components: Mapping[str, type[Component[An
         missing = [(key, node_id) for key, node_id, is_node in ends if not node_id or (is_node and node_id not in ids)]
         for key, node_id in missing:
             text = f"{key} names no node: {node_id!r} does not exist" if node_id else f"the connection has no {key}"
-            listed = "the nodes are: " + _listed(ids)
+            listed = "the nodes are: " + _listed(ids) if is_inside or key == "fromId" else "name the chain to run"
             report.add("chain.unknown-node", document.path_to(path, key), text, did_you_mean(node_id, ids, listed))
         if connection.from_id in components:
             _lint_relation(report, path, connection, components[connection.from_id], ids[connection.from_id].type)
-        if missing or not is_inside:
+        if missing:
             continue
-        edge = (connection.from_id, connection.type, connection.to_id)
+        edge = (connection.from_id, connection.type, connection.to_id, is_inside)
         if edge in seen:
             text = f"the connection {edge[0]} -{edge[1]}-> {edge[2]} is there twice"
             report.add("chain.duplicate-connection", path, text)
         seen.add(edge)
-        good.append((path, connection))
+        if is_inside:
+            good.append((path, connection))
     return good
 
 

@@ -75,6 +75,17 @@ class End(Component[Config]):
     ends = True
 
 
+class FlowConfig(Config):
+    """Settings of a sub-chain."""
+
+    target_id: str = option(min_length=1, help="Which chain.")
+    extend: bool = option(False, help="Whether its ends go on one by one.")
+
+
+class Flow(Component[FlowConfig]):
+    """Run another chain."""
+
+
 class Retrying(Component[Config]):
     """Retry by itself."""
 
@@ -118,6 +129,7 @@ def registry():
     register("switch", category="common")(Switch)
     register("join", category="common", label="Bring together")(Join)
     register("end", category="common")(End)
+    register("flow", category="flow")(Flow)
     register("retrying", category="external")(Retrying)
     register("endpoint/call", category="endpoint")(Call)
     register("comment", category="common")(type("Comment", (Component,), {"__doc__": "A note."}))

@@ -58,6 +58,17 @@ def test_connection_to_a_chain_needs_only_its_node(registry):
     assert found(document, registry) == [("chain.unknown-node", "error", "fromId names no node: 'b' does not exist")]
 
 
+def test_connection_to_no_chain_is_one_error(registry):
+    document = chain({"a": "pass"}, ruleChainConnections=[{"fromId": "a", "toId": "", "type": "Success"}])
+    assert found(document, registry) == [("chain.unknown-node", "error", "the connection has no toId")]
+
+
+def test_connection_to_a_chain_given_twice_is_found(registry):
+    twice = [{"fromId": "a", "toId": "x", "type": "Success"}] * 2
+    document = chain({"a": "pass"}, ruleChainConnections=twice)
+    assert [code for code, _, _ in found(document, registry)] == ["chain.duplicate-connection"]
+
+
 def test_unknown_type_is_an_error_with_a_guess(registry):
     document = chain({"a": "pas", "b": ""}, ["a Success b"])
     assert found(document, registry) == [
