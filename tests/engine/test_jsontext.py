@@ -58,6 +58,7 @@ def test_big_integers_are_exact(loads):
     for number in (2**53 + 1, 2**63, 2**64, 10**40, -(10**30)):
         assert loads(json.dumps({"a": [number]})) == {"a": [number]}
     assert loads("1234567890123456789012.5") == 1234567890123456789012.5
+    assert loads(f'"{"a" * 30}"') == "a" * 30
     assert loads("[0.1234567890123456789]") == [0.1234567890123456789]
 
 

@@ -163,7 +163,7 @@ def _publish_outcome(chain: Chain, run: Run, outcome: Outcome) -> None:
             run.watch.publish(RunPaused, chain.id)
         case "cancelled":
             run.watch.publish(RunWasCancelled, chain.id, error=str(error))
-        case "failed":
+        case _:
             run.watch.publish(RunFailed, chain.id, code=error.code if error else "run.error", error=str(error))
 
 

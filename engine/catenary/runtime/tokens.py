@@ -204,4 +204,4 @@ def _cycle_text(step: Step) -> str:
                 if target not in seen and target.cyclic:
                     seen.add(target)
                     paths.append((target, (*path, target.node_id)))
-    return "it lies on a cycle"
+    raise AssertionError("what is counted lies on a cycle")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.engine.runtime.kit import END, flow, join, line, load, ways
+from tests.engine.runtime.kit import END, Kind, flow, join, line, load, ways
 
 from catenary import SUCCESS, Message
 from catenary.errors import EngineError
@@ -257,3 +257,34 @@ def test_ways_of_a_sub_run_without_a_loop(engine):
         return end.relation, end.message
 
     assert ways(load(engine, {"c": flow(run)}).run_sync("")) == ["c Success"]
+
+
+async def test_sub_run_of_a_chain_without_nodes_gives_its_failure(engine):
+    got = []
+    load(engine, {}, id="sub")
+    await load(engine, {"c": calling(lambda ctx, msg: ctx.run_chain("sub", msg), got)}).run("x")
+    assert [(end.node_id, end.relation) for end in got] == [("", "Failure")]
+
+
+async def test_sub_chain_is_opened_at_first_use(engine):
+    from tests.engine.runtime.test_sync import SlowOpen
+
+    SlowOpen.opened = 0
+    load(engine, {"a": Kind("t/slowOpen")}, id="sub")
+    assert (await load(engine, {"c": calling(lambda ctx, msg: ctx.run_chain("sub", msg), [])}).run("x")).ok
+    assert SlowOpen.opened == 1
+
+
+def test_loop_that_came_in_a_sub_run_serves_what_follows(engine):
+    async def turn(ctx, msg):
+        await asyncio.sleep(0)
+        return SUCCESS
+
+    async def run(ctx, msg):
+        await ctx.run_chain("sub", msg)
+        return SUCCESS
+
+    load(engine, {"a": turn}, id="sub")
+    nodes = {"c": flow(run), "d": flow(run), "e": turn, "f": turn}
+    outcome = load(engine, nodes, ["c d", "d e", "d f"]).run_sync("x")
+    assert sorted(ways(outcome)) == ["e Success", "f Success"]

@@ -230,3 +230,9 @@ def test_output_of_nodes_nobody_names_is_not_kept(engine):
     seen = []
     load(engine, {"a": None, "b": lambda ctx, msg: seen.append(ctx.output("a"))}, ["a b"]).run_sync("x")
     assert seen == [None]
+
+
+def test_last_output_counts(engine):
+    nodes = {"a": lambda ctx, msg: (SUCCESS, msg.with_data(msg.text + "1")), "r": Kind("t/reads")}
+    outcome = load(engine, nodes, ["a r"]).run_sync("x", start=["a", "a"])
+    assert [end.message.text for end in outcome.ends] == ["x1", "x1"]
