@@ -288,3 +288,19 @@ def test_loop_that_came_in_a_sub_run_serves_what_follows(engine):
     nodes = {"c": flow(run), "d": flow(run), "e": turn, "f": turn}
     outcome = load(engine, nodes, ["c d", "d e", "d f"]).run_sync("x")
     assert sorted(ways(outcome)) == ["e Success", "f Success"]
+
+
+def test_loop_that_came_by_each_serves_the_sub_run(engine):
+    async def turn(ctx, msg):
+        await asyncio.sleep(0)
+        return SUCCESS
+
+    async def passing(ctx, msg):
+        return SUCCESS
+
+    async def run(ctx, msg):
+        await ctx.run_chain("sub", msg, each=lambda end: ctx.emit(end.relation, end.message))
+
+    load(engine, {"s": None, "a": None, "b": flow(passing)}, ["s a", "s b"], id="sub")
+    outcome = load(engine, {"c": flow(run), "w": turn}, ["c w"]).run_sync("x")
+    assert ways(outcome) == ["w Success", "w Success"]
