@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.component import Arrival, Component, Config, Context, Emission, Example, option, register
-    from catenary.engine import ChainDefaults, Engine
+    from catenary.defaults import ChainDefaults
+    from catenary.engine import Engine
     from catenary.errors import (
         CatenaryError,
         ChainError,
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "catenary.chain": "Chain",
     "catenary.component": "Arrival Component Config Context Emission Example option register",
-    "catenary.engine": "ChainDefaults Engine",
+    "catenary.defaults": "ChainDefaults",
+    "catenary.engine": "Engine",
     "catenary.errors": (
         "CatenaryError ChainError ChainInvalid ChainSyntaxError ConfigError ConnectFailed DepthLimitReached "
         "EngineError ExpressionError NodeError Problem Refused ResourceError RunCancelled RunError RunTimeout "

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from catenary.chain import Chain
 from catenary.clock import SystemClock
+from catenary.defaults import ChainDefaults
 from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
 from catenary.events import Bus
-from catenary.runtime.compiled import Limits
 from catenary.runtime.entry import Loops, new_run, perform
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from catenary.clock import Clock
-    from catenary.definition import ChainDefinition
     from catenary.events import Event, Listener
     from catenary.http import HttpClients
     from catenary.jsontext import Json
@@ -30,29 +28,6 @@ if TYPE_CHECKING:
     Source = str | Path | dict[str, Json] | Document
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
-
-
-@dataclass(frozen=True, slots=True)
-class ChainDefaults:
-    """What holds for the chains of an engine that do not say otherwise in `ruleChain.configuration`.
-
-    Args:
-        allow_cycle: True to allow connections that lead back.
-        max_visits: How often a node on a cycle may be visited in one run.
-        max_depth: How deep sub-runs and emissions may be nested.
-        strict: True to make every warning about a chain an error.
-        lenient_templates: True to render a part of a template that fails as empty text.
-        script_timeout_s: Seconds of processor time that one call of a script may take.
-        script_memory_bytes: Bytes that the scripts of one node may hold, for each thread.
-    """
-
-    allow_cycle: bool = False
-    max_visits: int = 10_000
-    max_depth: int = 100
-    strict: bool = False
-    lenient_templates: bool = False
-    script_timeout_s: float = 2.0
-    script_memory_bytes: int = 64 * 2**20
 
 
 class Engine:
@@ -273,7 +248,12 @@ class Engine:
             raise ChainInvalid(problems, file=document.file)
         definition = document.definition
         chain = Chain(
-            self, chain_id, definition, nodes, environment_of(definition, settings), self._limits_of(definition)
+            self,
+            chain_id,
+            definition,
+            nodes,
+            environment_of(definition, settings),
+            self._defaults.limits_of(definition),
         )
         try:
             chain.open()
@@ -281,16 +261,6 @@ class Engine:
             text = "; ".join([f"{error}", *getattr(error, "__notes__", [])])
             raise ChainInvalid([Problem("chain.open-failed", text, file=document.file)], file=document.file) from error
         return chain
-
-    def _limits_of(self, definition: ChainDefinition) -> Limits:
-        from catenary.load import chain_settings
-
-        own = chain_settings(definition)
-        return Limits(
-            own.max_visits or self._defaults.max_visits,
-            own.max_depth or self._defaults.max_depth,
-            own.on_failure == "stop",
-        )
 
     def _retire(self, chain: Chain) -> None:
         self._retired = [old for old in self._retired if not old.is_closed or old.active]

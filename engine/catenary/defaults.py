@@ -1,0 +1,45 @@
+"""What holds for chains that do not say otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from catenary.runtime.compiled import Limits
+
+if TYPE_CHECKING:
+    from catenary.definition import ChainDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class ChainDefaults:
+    """What holds for the chains of an engine that do not say otherwise in `ruleChain.configuration`.
+
+    Args:
+        allow_cycle: True to allow connections that lead back.
+        max_visits: How often a node on a cycle may be visited in one run.
+        max_depth: How deep sub-runs and emissions may be nested.
+        strict: True to make every warning about a chain an error.
+        lenient_templates: True to render a part of a template that fails as empty text.
+        script_timeout_s: Seconds of processor time that one call of a script may take.
+        script_memory_bytes: Bytes that the scripts of one node may hold, for each thread.
+    """
+
+    allow_cycle: bool = False
+    max_visits: int = 10_000
+    max_depth: int = 100
+    strict: bool = False
+    lenient_templates: bool = False
+    script_timeout_s: float = 2.0
+    script_memory_bytes: int = 64 * 2**20
+
+    def limits_of(self, definition: ChainDefinition) -> Limits:
+        """Give how far the runs of a chain may go: by its own settings, else by these."""
+        from catenary.load import chain_settings
+
+        own = chain_settings(definition)
+        return Limits(
+            own.max_visits or self.max_visits,
+            own.max_depth or self.max_depth,
+            own.on_failure == "stop",
+        )
