@@ -33,6 +33,7 @@ _TOPOLOGIES = Path(__file__).parent / "topologies"
 _OWN_TOPOLOGIES = ("react",)
 DEFAULT_MAX_STEP = 150
 _MAX_STEP_BELOW_ONE = 50
+_SCHEMES = ("http://", "https://", "mock://")
 DEFAULT_MAX_TOOL_OUTPUT = 50_000
 DEFAULT_MAX_RETRIES = 3
 
@@ -85,8 +86,10 @@ class AgentConfig(Config):
     @field_validator("url")
     @classmethod
     def _need_url(cls, value: str) -> str:
-        if not value.strip():
+        if not value:
             raise ValueError("URL is missing: give the base address of an OpenAI-compatible service")
+        if "${" not in value and not value.lower().startswith(_SCHEMES):  # what is not set is told when it is opened
+            raise ValueError("must begin with http:// or https://, as in https://api.openai.com/v1")
         return value
 
     @field_validator("max_step")

@@ -114,6 +114,19 @@ def test_a_missing_url_is_refused_at_load(url: str | None) -> None:
         engine.load(chain_with(url=url))
 
 
+@pytest.mark.parametrize("url", ["api.example.com/v1", "ftp://api.example.com"])
+def test_an_address_without_its_scheme_is_refused_at_load(url: str) -> None:
+    with Engine() as engine, pytest.raises(ChainInvalid, match="url must begin with http:// or https://"):
+        engine.load(chain_with(url=url))
+
+
+def test_all_that_is_wrong_is_told_at_once_tools_included() -> None:
+    tools = [{"type": "magic"}, {"type": "rulechain", "name": "stock"}]
+    with Engine() as engine, pytest.raises(ChainInvalid) as raised:
+        engine.load(chain_with(url="x", maxStep="many", tools=tools))
+    assert [problem.code for problem in raised.value.problems] == ["config.invalid"] * 4
+
+
 @pytest.mark.parametrize("field", ["url", "key", "model"])
 def test_a_placeholder_nobody_set_is_refused_at_load(field: str) -> None:
     config = {"url": "http://127.0.0.1:1", field: "${global.models.providers.default.base_url}"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import WithJsonSchema, field_validator
+from pydantic import ValidationInfo, WithJsonSchema, field_validator
 
 from catenary.component import Config, option
 from catenary.jsontext import Json, loads
@@ -14,6 +14,9 @@ from catenary_components.ai.tools.tool import Tool, Toolbox
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
+
+
+_TYPES = ("function", "builtin", "rulechain")
 
 
 class ToolConfig(Config):
@@ -31,6 +34,20 @@ class ToolConfig(Config):
     )
     timeout: int = option(120_000, gt=0, unit="milliseconds", help="Longest time of one call.")
     return_direct: bool = option(False, help="True makes the result the answer, without asking the model again.")
+
+    @field_validator("type")
+    @classmethod
+    def _know_type(cls, value: str) -> str:
+        if value.strip() not in _TYPES:
+            raise ValueError(f"unsupported tool type: {value.strip()}; it must be function, builtin or rulechain")
+        return value.strip()
+
+    @field_validator("target_id")
+    @classmethod
+    def _need_target(cls, value: str, info: ValidationInfo) -> str:
+        if info.data.get("type") == "rulechain" and not (value and info.data.get("name")):
+            raise ValueError("a tool of type rulechain needs name and targetId")
+        return value
 
     @field_validator("parameters", mode="before")
     @classmethod
@@ -58,36 +75,27 @@ def toolbox(entries: Iterable[ToolConfig | str], functions: Mapping[str, Callabl
 
 
 def _tool(entry: ToolConfig, functions: Mapping[str, Callable[..., Any]]) -> Tool:
-    match entry.type.strip():
-        case "function" | "builtin" as kind:
-            return _function(entry, kind, functions)
-        case "rulechain":
-            return _chain(entry)
-        case other:
-            raise ValueError(f"unsupported tool type: {other}; it must be function, builtin or rulechain")
+    return _chain(entry) if entry.type == "rulechain" else _function(entry, functions)
 
 
-def _function(entry: ToolConfig, kind: str, functions: Mapping[str, Callable[..., Any]]) -> Tool:
+def _function(entry: ToolConfig, functions: Mapping[str, Callable[..., Any]]) -> Tool:
     from catenary_components.ai.tools.functions import function_tool
 
     function = functions.get(entry.name)
     if function is None:
         known = ", ".join(sorted(functions)) or "none"
-        raise ValueError(f"{kind} tool not found: {entry.name}; registered with engine.tool: {known}")
+        raise ValueError(f"{entry.type} tool not found: {entry.name}; registered with engine.tool: {known}")
     return function_tool(
         function,
         name=entry.name,
         description=entry.description,
-        kind=kind,
+        kind=entry.type,
         timeout_s=entry.timeout / 1000,
         returns_direct=entry.return_direct,
     )
 
 
 def _chain(entry: ToolConfig) -> Tool:
-    if not entry.name or not entry.target_id:
-        given = repr(entry.name or entry.target_id)
-        raise ValueError(f"a tool of type rulechain needs name and targetId; {given} lacks one of them")
     parameters = entry.parameters or {"type": "object"}
     return Tool(
         name=entry.name,
