@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Final, cast
 
 from catenary.expr.operators import EvaluationError, bounded_integer
@@ -13,13 +14,24 @@ UNITS: Final = 1_000_000
 """Units of one evaluation: one for a step of a predicate, an element made, or 64 characters made."""
 
 
+SECONDS: Final = 5.0
+"""How long predicates may be evaluated: one step of them may itself look through a long list."""
+
+
 class Budget:
     """Counts the work of one evaluation of an expression that has predicates or `let`."""
 
-    __slots__ = ("left",)
+    __slots__ = ("deadline", "left")
 
     def __init__(self) -> None:
         self.left = UNITS
+        self.deadline = monotonic() + SECONDS
+
+    def step(self) -> None:
+        """Use up what one step of a predicate takes. Raises: EvaluationError: when there is no more, or no time."""
+        self.spend(1)
+        if monotonic() > self.deadline:
+            raise EvaluationError(f"time budget exceeded: the expression takes longer than {SECONDS:g} s")
 
     def spend(self, units: int) -> None:
         """Use up some units. Raises: EvaluationError: when there are no more."""

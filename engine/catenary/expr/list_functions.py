@@ -35,7 +35,7 @@ def _whole(name: str, value: Json) -> int:
 def _steps(budget: Budget, name: str, items: Json, *, backwards: bool = False) -> Iterator[tuple[int, Json]]:
     elements = _list(name, items)
     for index in range(len(elements) - 1, -1, -1) if backwards else range(len(elements)):
-        budget.spend(1)
+        budget.step()
         yield index, elements[index]
 
 
@@ -141,7 +141,7 @@ def reduce(budget: Budget, items: Json, step: Predicate, *initial: Json) -> Json
         raise EvaluationError("reduce() of an empty list needs an initial value")
     result, start = (initial[0], 0) if initial else (elements[0], 1)
     for index in range(start, len(elements)):
-        budget.spend(1)
+        budget.step()
         result = budget.charge_shallow(step(elements[index], index, result))
     return result
 

@@ -251,6 +251,8 @@ def is_in(item: Json, container: Json) -> bool:
     if isinstance(container, dict):
         return isinstance(item, str) and item in container
     if isinstance(container, list | tuple):
+        if item not in container:  # quick; what Python finds may still be 1 for true
+            return False
         return any(equal(item, element) for element in cast("list[Json]", container))
     if isinstance(container, str):
         raise EvaluationError("'in' does not look into text; use `text contains part`")

@@ -75,14 +75,16 @@ class Template:
 
     Attributes:
         source: What it was compiled from.
+        field: The option it was written in, which errors name; empty when it stands alone.
         is_constant: True when nothing in it depends on the message.
         node_references: The ids of the nodes whose outputs it reads.
     """
 
-    __slots__ = ("_constant", "_lone", "_pieces", "is_constant", "node_references", "source")
+    __slots__ = ("_constant", "_lone", "_pieces", "field", "is_constant", "node_references", "source")
 
     def __init__(self, source: Json, pieces: tuple[str | Part, ...]) -> None:
         self.source = source
+        self.field = ""
         self._pieces = pieces
         parts = [piece for piece in pieces if isinstance(piece, Part)]
         self.is_constant = not parts
@@ -111,18 +113,32 @@ class Template:
         return cls(source, tuple(pieces))
 
     def render(self, msg: Message, ctx: object = None) -> str:
-        """Give the text for a message. Raises: TemplateError: naming expression, position and reason."""
+        """Give the text for a message. Raises: TemplateError: naming field, expression, position and reason."""
         if self.is_constant:
             return self._constant
-        if self._lone is not None:
-            return self._lone.render(msg, ctx)
-        return "".join([piece if isinstance(piece, str) else piece.render(msg, ctx) for piece in self._pieces])
+        try:
+            if self._lone is not None:
+                return self._lone.render(msg, ctx)
+            return "".join([piece if isinstance(piece, str) else piece.render(msg, ctx) for piece in self._pieces])
+        except TemplateError as error:
+            raise self._placed(error) from error.__cause__
 
     def value(self, msg: Message, ctx: object = None) -> Json:
         """Give the value for a message: of any kind for a lone `${...}` and a source that is no text."""
         if self.is_constant:
             return self.source
-        return self._lone.value(msg, ctx) if self._lone is not None else self.render(msg, ctx)
+        if self._lone is None:
+            return self.render(msg, ctx)
+        try:
+            return self._lone.value(msg, ctx)
+        except TemplateError as error:
+            raise self._placed(error) from error.__cause__
+
+    def _placed(self, error: TemplateError) -> TemplateError:
+        """Give the error with the option named in which the template is written."""
+        if not self.field:
+            return error
+        return TemplateError(f"{self.field}: {error}", source=error.source, position=error.position, hint=error.hint)
 
     def __repr__(self) -> str:
         return f"Template({self.source!r})"

@@ -101,3 +101,10 @@ def test_deeply_nested_payloads_are_an_error_and_no_crash() -> None:
         expression = Expression.compile(source)
         with contextlib.suppress(ExpressionError):
             expression.evaluate(Message(nested))
+
+
+def test_predicates_that_look_through_long_lists_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "SECONDS", 0.1)
+    message = Message({"l": list(range(40_000))})
+    with pytest.raises(ExpressionError, match="time budget exceeded"):
+        Expression.compile("count(msg.l, sum(msg.l) < 0 or # in msg.l)").evaluate(message)
