@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Self
 
+from pydantic.alias_generators import to_camel
+from pydantic_core import core_schema
+
 from catenary.errors import TemplateError
 from catenary.expr.environment import Environment
 from catenary.expr.placeholders import split_parts
@@ -16,6 +19,7 @@ from catenary.expr.validation import validator_schema
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
+    from pydantic_core.core_schema import ValidationInfo
 
     from catenary.expr.program import Program
     from catenary.jsontext import Json
@@ -121,7 +125,7 @@ class Template:
                 return self._lone.render(msg, ctx)
             return "".join([piece if isinstance(piece, str) else piece.render(msg, ctx) for piece in self._pieces])
         except TemplateError as error:
-            raise self._placed(error) from error.__cause__
+            raise self._placed(error) from error
 
     def value(self, msg: Message, ctx: object = None) -> Json:
         """Give the value for a message: of any kind for a lone `${...}` and a source that is no text."""
@@ -132,13 +136,12 @@ class Template:
         try:
             return self._lone.value(msg, ctx)
         except TemplateError as error:
-            raise self._placed(error) from error.__cause__
+            raise self._placed(error) from error
 
     def _placed(self, error: TemplateError) -> TemplateError:
         """Give the error with the option named in which the template is written."""
-        if not self.field:
-            return error
-        return TemplateError(f"{self.field}: {error}", source=error.source, position=error.position, hint=error.hint)
+        place = f"{self.field}: " if self.field else ""
+        return TemplateError(f"{place}{error}", source=error.source, position=error.position, hint=error.hint)
 
     def __repr__(self) -> str:
         return f"Template({self.source!r})"
@@ -157,7 +160,12 @@ class Template:
     @classmethod
     def __get_pydantic_core_schema__(cls, source_type: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Compile while settings are read, with the environment in the validation context."""
-        return validator_schema(cls, cls.compile)
+
+        def place_in(template: Self, info: ValidationInfo) -> Self:
+            template.field = to_camel(info.field_name or "")
+            return template
+
+        return core_schema.with_info_after_validator_function(place_in, validator_schema(cls, cls.compile))
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:

@@ -107,4 +107,4 @@ def test_predicates_that_look_through_long_lists_end_in_time(monkeypatch: pytest
     monkeypatch.setattr(budget, "SECONDS", 0.1)
     message = Message({"l": list(range(40_000))})
     with pytest.raises(ExpressionError, match="time budget exceeded"):
-        Expression.compile("count(msg.l, sum(msg.l) < 0 or # in msg.l)").evaluate(message)
+        Expression.compile("count(msg.l, max(msg.l) < 0 or # in msg.l)").evaluate(message)
