@@ -322,3 +322,20 @@ def test_the_key_is_not_shown_by_a_chain() -> None:
         shown = repr(chain) + repr(chain.to_dict()) + repr(component.config) + component.config.model_dump_json()
     assert "sk-1234567890abcdef" not in shown
     assert "sk-1****cdef" in shown
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (
+            {"systemPrompt": "Be ${include('/etc/x')}"},
+            "systemPrompt: expression \"include('/etc/x')\", line 1, column 6:",
+        ),
+        ({"messages": [{"role": "user", "content": "${include('/etc/x')}"}]}, "content: expression"),
+    ],
+)
+async def test_a_template_that_fails_names_its_option(bench, config: dict[str, Any], text: str) -> None:
+    bench.load("ok", **config)
+    outcome = await bench.say()
+    assert outcome.message.text.startswith(text)
+    assert not bench.model.requests
