@@ -217,6 +217,17 @@ async def test_a_server_that_stops_does_not_wait_for_its_answers(client):
         await asking
 
 
+async def test_a_function_that_fails_is_told_and_not_asked_again(client, serving):
+    def broken(request):
+        raise KeyError("weather")
+
+    with serving(ScriptedModel([broken, lambda request: 7])) as url:
+        first, second = await ask(client, url), await ask(client, url)
+    assert (first.status, second.status) == (400, 400)
+    assert "no reply to request 1: KeyError: 'weather'" in first.text
+    assert "no reply to request 2: ValueError: 7 is no reply" in second.text
+
+
 def test_replies_are_read_from_plain_values():
     assert Reply.of("Hi") == Reply(text="Hi")
     assert Reply.of(ToolCall("a")) == Reply(tool_calls=[ToolCall("a")])
