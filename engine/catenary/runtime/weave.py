@@ -94,9 +94,15 @@ def _collecting(run: Runs, *, is_async: bool) -> Runs:
 
 
 def _in_thread(run: Runs) -> Runs:
+    def call(ctx: Context, message: Any) -> Any:
+        try:
+            return run(ctx, message)
+        except StopIteration as error:  # no future takes it: whoever waits for the thread would wait for ever
+            raise RuntimeError("StopIteration: something that was asked for its next item had none") from error
+
     @wraps(run)
     async def threaded(ctx: Context, message: Any) -> Any:
-        return await asyncio.to_thread(run, ctx, message)
+        return await asyncio.to_thread(call, ctx, message)
 
     return threaded
 

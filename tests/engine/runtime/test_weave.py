@@ -236,3 +236,9 @@ def test_last_output_counts(engine):
     nodes = {"a": lambda ctx, msg: (SUCCESS, msg.with_data(msg.text + "1")), "r": Kind("t/reads")}
     outcome = load(engine, nodes, ["a r"]).run_sync("x", start=["a", "a"])
     assert [end.message.text for end in outcome.ends] == ["x1", "x1"]
+
+
+async def test_a_blocking_node_that_finds_no_next_item_fails_at_once(engine):
+    outcome = await load(engine, {"a": blocking(lambda ctx, msg: next(iter([])))}).run("x", timeout=2)
+    assert outcome.status == "failed"
+    assert outcome.message.metadata["errorMsg"].startswith("StopIteration")
