@@ -77,7 +77,7 @@ class Retry:
         if value is None:
             return None
         if not isinstance(value, dict):
-            count = _whole(value, "retry")
+            count = _whole(value)
             return cls(count) if count else None
         written = cast("dict[str, Json]", value)
         parts: dict[str, Json] = {key.lower(): part for key, part in written.items() if part is not None}
@@ -101,11 +101,12 @@ def _duration(value: Json, name: str) -> float:
         raise ValueError(f"{name!r} {error}") from None
 
 
-def _whole(value: Json, name: str) -> int:
+def _whole(value: Json, name: str = "") -> int:
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{name!r} must be a whole number from 0, not {value!r}")
+        what = f"{name!r} must" if name else "must"
+        raise ValueError(f"{what} be a whole number from 0, not {value!r}")
     return value
 
 

@@ -25,7 +25,7 @@ class ExprFilterConfig(Config):
     @classmethod
     def _is_not_blank(cls, value: Json) -> Json:
         if isinstance(value, str) and not value.strip():
-            raise ValueError("expr can not be empty")
+            raise ValueError("can not be empty")
         return value
 
 

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Final, cast
 
 from catenary.errors import ChainError, ChainSyntaxError, Problem
 from catenary.load.json_text import Parsed, parse_json
-from catenary.load.places import MAX_DEPTH, Lines, Path, Places, same_key, value_at
+from catenary.load.places import HALF_PAIR, MAX_DEPTH, Lines, Path, Places, same_key, value_at
 
 if TYPE_CHECKING:
     from catenary.definition import ChainDefinition
     from catenary.jsontext import Json
+
+MAX_BYTES: Final = 64 * 2**20
+"""How large the file of a chain may be."""
 
 _SUFFIXES: Final = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 
@@ -56,6 +59,9 @@ class Document:
         return path
 
 
+_HALF: Final = "the text has half of a surrogate pair, which is no character"
+
+
 def read(source: str | FilePath | dict[str, Json], *, file: str = "") -> Document:
     """Read a chain. Nothing in it is looked up or compiled: `load.check` and `load.build` do that.
 
@@ -92,12 +98,15 @@ def _is_path(source: str) -> bool:
 
 def _file_text(path: FilePath, file: str) -> str:
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as opened:
+            raw = opened.read(MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or str(error)
         raise ChainError(f"cannot read {file}: {reason}", file=file, hint="look at the path") from error
     except ValueError as error:
         raise ChainError(f"cannot read {file!r}: {error}", file=file, hint="look at the path") from error
+    if len(raw) > MAX_BYTES:
+        raise ChainError(f"{file} is larger than {MAX_BYTES >> 20} MiB", file=file, hint="look at the path")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -109,8 +118,11 @@ def _file_text(path: FilePath, file: str) -> str:
 
 def _parse(text: str, file: str, kind: str | None) -> Parsed:
     text = text.removeprefix("\ufeff")
+    if half := HALF_PAIR.search(text):
+        place = Lines(text).place(half.start())
+        raise ChainSyntaxError(_HALF, file=file, line=place.line, column=place.column, hint="leave it out")
     if kind is None:
-        kind = "json" if text.lstrip()[:1] in {"{", "["} else "yaml"
+        kind = "json" if text.lstrip().startswith(("{", "[", "//", "/*")) else "yaml"
     if kind == "json":
         return parse_json(text, file=file)
     from catenary.load.yaml_text import parse_yaml
@@ -122,6 +134,9 @@ def _copied(value: Json, file: str, path: Path = ()) -> Json:
     """Copy plain values; refuse what is not JSON, and what is nested too deep, as a value inside itself is."""
     if len(path) > MAX_DEPTH:
         raise ChainSyntaxError(f"values are nested more than {MAX_DEPTH} deep", file=file, hint="make it flatter")
+    if isinstance(value, str) and HALF_PAIR.search(value):
+        shown = ".".join(str(step) for step in path)
+        raise ChainSyntaxError(f"{shown}: {_HALF}", file=file, hint="leave it out")
     if value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, dict):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from catenary.errors import ChainSyntaxError
-from catenary.load.places import MAX_DEPTH, Lines, Path, Places
+from catenary.load.places import HALF_PAIR, MAX_DEPTH, Lines, Path, Places
 
 if TYPE_CHECKING:
     from catenary.jsontext import Json
@@ -151,7 +151,10 @@ class _Reader:
         if len(plain) + 2 == match.end() - at:
             return plain, match.end()
         try:
-            return json.loads(match.group()), match.end()
+            text = json.loads(match.group())
+            if HALF_PAIR.search(text):
+                self._fail(at, "the text has an escape for half a character", "write both halves, or leave it out")
+            return text, match.end()
         except json.JSONDecodeError:
             good = _GOOD_ESCAPES.match(self.text, at + 1)
             place = good.end() if good else at

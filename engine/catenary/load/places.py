@@ -21,6 +21,10 @@ ABSENT: Final[Any] = object()
 """Stands for a value that is not there."""
 
 
+HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which is no character: no file can hold it and no terminal can show it."""
+
+
 def entries(value: Json) -> Iterable[tuple[str | int, Json]]:
     """Give the values in a mapping or list, each with its key or index; nothing for other values."""
     if isinstance(value, dict):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from catenary.errors import ChainSyntaxError
 from catenary.load.json_text import Parsed
-from catenary.load.places import MAX_DEPTH, Lines, Path, Places
+from catenary.load.places import HALF_PAIR, MAX_DEPTH, Lines, Path, Places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,6 @@ _BOOL: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False
 _INT: Final = re.compile(r"[-+]?[0-9]+")
 _OCTAL_OR_HEX: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NOT_JSON: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
@@ -102,13 +101,6 @@ def _hint(text: str, at: int, problem: str) -> str:
 class _Anchored:
     value: Json
     size: int
-
-
-def _joined(text: str) -> str:
-    r"""Make one character of each pair of escapes such as `\ud83d\ude00`, as JSON does."""
-    if not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _begin(event: Any) -> int:
@@ -206,7 +198,19 @@ class _Reader:
             self.fail(at, "a key has to be a plain text", "write a text as key, not a list, a mapping or an alias")
         if event.value == "<<" and event.implicit[0]:
             self.fail(at, "merge keys (<<) are not part of YAML 1.2", "write the entries out")
-        return _joined(event.value)
+        return self._text(event)
+
+    def _text(self, event: Any) -> str:
+        r"""Give the text of a scalar, one character for each pair of escapes such as `\ud83d\ude00`, as in JSON."""
+        text: str = event.value
+        if not HALF_PAIR.search(text):
+            return text
+        try:
+            return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            self.fail(
+                _begin(event), "the text has an escape for half a character", "write both halves, or leave it out"
+            )
 
     def _scalar(self, event: Any) -> Json:
         at = _begin(event)
@@ -214,7 +218,7 @@ class _Reader:
         if not tag:
             tag = "" if event.implicit[0] else "str"
         if tag in {"str", "!"}:
-            return _joined(event.value)
+            return self._text(event)
         try:
             value = core_scalar(event.value)
         except ValueError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from catenary.errors import ChainError, ChainSyntaxError
-from catenary.load import read
+from catenary.load import document, read
 
 YAML = "ruleChain:\n  id: a\nmetadata:\n  nodes:\n    - {id: n, type: t}\n"
 JSON = '{"ruleChain": {"id": "a"}, "metadata": {"nodes": [{"id": "n", "type": "t"}]}}'
@@ -183,3 +183,32 @@ def test_place_of_a_missing_key_is_that_of_its_mapping():
     document = read(JSON)
     path = document.path_to(document.node_paths[0], "timeout")
     assert path == ("metadata", "nodes", 0)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '{"ruleChain": {"id": "\\ud800"}}',
+        'ruleChain: {id: "\\ud800"}\n',
+        '{"ruleChain": {"id": "\ud800"}}',
+        "ruleChain: {id: \ud800}\n",
+        {"ruleChain": {"id": "\ud800"}},
+    ],
+)
+def test_half_a_character_is_refused(source):
+    with pytest.raises(ChainSyntaxError, match="half"):
+        read(source)
+
+
+def test_a_file_that_never_ends_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(document, "MAX_BYTES", 2**20)
+    (tmp_path / "large.json").write_bytes(b" " * (2**20 + 1))
+    with pytest.raises(ChainError, match=r"large\.json is larger than 1 MiB"):
+        read(tmp_path / "large.json")
+
+
+@pytest.mark.parametrize("comment", ["// a chain\n", "/* a chain */"])
+def test_json_behind_a_comment_is_told_so(comment):
+    with pytest.raises(ChainSyntaxError) as raised:
+        read(comment + "{}")
+    assert raised.value.hint.startswith("JSON has no comments")
