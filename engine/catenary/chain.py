@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Lock
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from catenary.errors import EngineError
 from catenary.runtime.compiled import Compiled, Limits, compile_chain
 from catenary.runtime.context import opening_context
-from catenary.runtime.entry import drive_by_hand, new_run, perform
+from catenary.runtime.entry import drive_by_hand, perform
 from catenary.runtime.watch import observed
 from catenary.runtime.weave import weave
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
     from catenary.message import Message
     from catenary.outcome import Outcome
+
+logger = logging.getLogger(__name__)
 
 
 class Chain:
@@ -104,8 +107,7 @@ class Chain:
         listener: Listener | None = None,
     ) -> Coroutine[Any, Any, Outcome]:
         """Run a message through the chain; to be awaited. See `Engine.run`."""
-        run = new_run(self, listener, scope)
-        return perform(self, message, run, start, timeout)
+        return perform(self, message, start, timeout, scope, listener)
 
     def run_sync(
         self,
@@ -117,9 +119,8 @@ class Chain:
         listener: Listener | None = None,
     ) -> Outcome:
         """Run a message through the chain without an event loop, see `Engine.run_sync`."""
-        run = new_run(self, listener, scope)
-        run.has_loop = False
-        return drive_by_hand(perform(self, message, run, start, timeout), run, self.engine.loops)
+        coroutine = perform(self, message, start, timeout, scope, listener, has_loop=False)
+        return drive_by_hand(coroutine, self.engine.loops)
 
     def stream(self, message: Message | Json, **options: Any) -> AsyncGenerator[Event]:
         """Run a message through the chain and give the events of the run as they come, see `Engine.stream`."""
@@ -215,17 +216,28 @@ class Chain:
             component = self._opened.pop()
             if inspect.iscoroutinefunction(component.close):
                 rest.append(component)
-            else:
+                continue
+            try:
                 component.close()
+            except Exception:
+                self._log_close(component)
         self._opened = rest[::-1]
 
     async def close(self) -> None:
-        """Close all components, the last one opened first."""
+        """Close all components, the last one opened first; one that cannot be closed is logged."""
         self.retired = True
         while self._opened:
-            closing = self._opened.pop().close()
-            if closing is not None:
-                await closing
+            component = self._opened.pop()
+            try:
+                closing = component.close()
+                if closing is not None:
+                    await closing
+            except Exception:
+                self._log_close(component)
+
+    def _log_close(self, component: Component[Any]) -> None:
+        node = next((node.id for node, other in self._nodes if other is component), "")
+        logger.exception("a component could not be closed", extra={"chain_id": self.id, "node_id": node})
 
     @property
     def is_closed(self) -> bool:

@@ -11,7 +11,7 @@ from catenary.clock import SystemClock
 from catenary.defaults import ChainDefaults
 from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
 from catenary.events import Bus
-from catenary.runtime.entry import Loops, new_run, perform
+from catenary.runtime.entry import Loops, perform
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -72,7 +72,7 @@ class Engine:
         self._http: HttpClients | None = None
         self.bus = Bus()
         self._chains: dict[str, Chain] = {}
-        self._documents: dict[str, Json] = {}
+        self._documents: dict[str, str] = {}
         self._retired: list[Chain] = []
         self._closed = False
 
@@ -139,7 +139,7 @@ class Engine:
         chain_id = id if id is not None else document.definition.id
         present = self._chains.get(chain_id)
         if present is not None:
-            if self._documents[chain_id] == document.value:
+            if self._documents[chain_id] == repr(document.value):  # by its text: 1 is not true
                 return present
             raise ChainError(
                 f"chain.duplicate-id: a chain with the id {chain_id!r} is loaded already, and it is another one",
@@ -148,7 +148,7 @@ class Engine:
             )
         chain = self._make(document, chain_id)
         self._chains[chain_id] = chain
-        self._documents[chain_id] = document.value
+        self._documents[chain_id] = repr(document.value)
         return chain
 
     def reload(self, source: Source, *, id: str | None = None) -> Chain:  # noqa: A002 - the field's name in a chain
@@ -167,7 +167,7 @@ class Engine:
         if present is not None:
             chain.version = present.version + 1
         self._chains[chain_id] = chain
-        self._documents[chain_id] = document.value
+        self._documents[chain_id] = repr(document.value)
         if present is not None:
             self._retire(present)
         return chain
@@ -297,7 +297,7 @@ class Engine:
             CancelledError: When the calling task is cancelled; all that the run had started is over by then.
         """
         chain = self._chains.get(chain_id) or self.get(chain_id)
-        return perform(chain, message, new_run(chain, listener, scope), start, timeout)
+        return perform(chain, message, start, timeout, scope, listener)
 
     def run_sync(
         self,

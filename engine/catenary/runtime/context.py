@@ -204,8 +204,7 @@ class Context:
         if not root.has_loop:
             from catenary.runtime.run import ask_for_loop
 
-            await ask_for_loop()
-            root.arm()
+            await ask_for_loop(root)
 
     def run_chain(
         self,

@@ -18,7 +18,7 @@ def failure(error: BaseException, message: Message | list[Arrival]) -> tuple[Rel
     """Give the emission for an error that a node raised; a join goes on with the first message of its list."""
     if isinstance(error, NodeFailure) and isinstance(error.message, Message):
         return fail(error, error.message)
-    return fail(error, _one(message))
+    return fail(error, first_of(message))
 
 
 def malformed(emission: object, message: Message | list[Arrival]) -> tuple[Relation, Message]:
@@ -34,17 +34,21 @@ def malformed(emission: object, message: Message | list[Arrival]) -> tuple[Relat
             f"run returned {shown}, which is no emission; "
             "return a relation, (relation, message), a list of these, or None"
         ),
-        _one(message),
+        first_of(message),
     )
 
 
-def _one(message: Message | list[Arrival]) -> Message:
+def first_of(message: Message | list[Arrival]) -> Message:
+    """Give the message itself; of what arrived at a join, the first message."""
     return message if isinstance(message, Message) else message[0].message
 
 
 def spread(core: Core, step: Step, emission: Any, message: Message, ready: Ready) -> None:
     """Send all emissions of a list in the order written, then let the token end."""
     pairs = pairs_of(emission, message)
+    if not pairs:
+        core.finish(step, first_of(message))
+        return
     batches: list[Ready] = []
     for relation, sent in pairs:
         batch: Ready = []

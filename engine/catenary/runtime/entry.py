@@ -12,7 +12,7 @@ from catenary.events import RunCompleted, RunFailed, RunPaused, RunStarted, RunW
 from catenary.message import Message
 from catenary.outcome import Outcome
 from catenary.relation import Failed
-from catenary.runtime.run import CANCELLED, NEEDS_LOOP, Halt, Run, ask_for_loop
+from catenary.runtime.run import CANCELLED, Halt, Run, ask_for_loop
 from catenary.runtime.scope import Scope
 from catenary.runtime.watch import Watch
 
@@ -68,30 +68,35 @@ async def drive(run: Run) -> None:
         run.let_go()
 
 
-async def perform(
+async def perform(  # noqa: C901 - what every run goes through, without a call more
     chain: Chain,
     message: Any,
-    run: Run,
-    start: str | Iterable[str] | None = None,
-    timeout: float | None = None,
+    start: str | Iterable[str] | None,
+    timeout: float | None,
+    scope: Iterable[Any] | Mapping[type, Any] | None,
+    listener: Listener | None,
+    *,
+    has_loop: bool = True,
 ) -> Outcome:
-    """Bring a run to its outcome.
+    """Run a message through a chain and bring the run to its outcome.
 
     Raises:
-        EngineError: When a start node does not exist.
+        EngineError: When a start node does not exist, or the chain is in service no more.
         CancelledError: When the calling task was cancelled; everything the run had started is over by then.
     """
+    if chain.retired:  # reloaded since somebody asked for this run: its components may be closed
+        chain = chain.engine.get(chain.id)
+    run = _new_run(chain, listener, scope)
     if message.__class__ is not Message and not isinstance(message, Message):
         message = Message(message)
+    if not has_loop:
+        run.has_loop = False
     if timeout is not None:
-        run.deadline = monotonic() + timeout
-        run.stride = 1
-        if run.has_loop:
-            run.arm()
+        _limit_time(run, timeout)
     chain.active += 1
     try:
         if chain.must_open:
-            await _open(chain, run)
+            await open_rest(chain, run)
         begin(run, message, start)
         if run.watch is not None:
             run.watch.publish(RunStarted, chain.id, message=message)
@@ -120,6 +125,13 @@ async def perform(
     return outcome
 
 
+def _limit_time(run: Run, timeout: float) -> None:
+    run.deadline = monotonic() + timeout
+    run.stride = 1
+    if run.has_loop:
+        run.arm()
+
+
 async def _cut_short(chain: Chain, run: Run, error: BaseException) -> None:
     """Bring a run to rest after an error; come back when the outcome tells of it.
 
@@ -146,10 +158,10 @@ async def _cut_short(chain: Chain, run: Run, error: BaseException) -> None:
     raise fault from None
 
 
-async def _open(chain: Chain, run: Run) -> None:
-    if not run.has_loop:
-        await ask_for_loop()
-        run.arm()
+async def open_rest(chain: Chain, run: Run) -> None:
+    """Open what a chain opens at first use, on an event loop."""
+    if not run.root.has_loop:
+        await ask_for_loop(run)
     await chain.open_rest()
 
 
@@ -167,7 +179,7 @@ def _publish_outcome(chain: Chain, run: Run, outcome: Outcome) -> None:
             run.watch.publish(RunFailed, chain.id, code=error.code if error else "run.error", error=str(error))
 
 
-def new_run(chain: Chain, listener: Listener | None, scope: Iterable[Any] | Mapping[type, Any] | None) -> Run:
+def _new_run(chain: Chain, listener: Listener | None, scope: Iterable[Any] | Mapping[type, Any] | None) -> Run:
     """Make a run of a chain: on its observed compilation when somebody listens."""
     listeners = chain.engine.bus.listeners
     if listener is None and not listeners:
@@ -183,24 +195,22 @@ def new_run(chain: Chain, listener: Listener | None, scope: Iterable[Any] | Mapp
     return run
 
 
-def drive_by_hand(coroutine: Coroutine[Any, Any, Outcome], run: Run, loops: Loops) -> Outcome:
+def drive_by_hand(coroutine: Coroutine[Any, Any, Outcome], loops: Loops) -> Outcome:
     """Run a coroutine to its end without an event loop; when it asks for one, go on with it in a loop of its own.
 
     Raises:
         EngineError: When it needs an event loop and one is running in this thread already.
     """
     try:
-        asked = coroutine.send(None)
+        coroutine.send(None)  # comes back only when `ask_for_loop` yields
     except StopIteration as done:
         return done.value
-    assert asked is NEEDS_LOOP
     if asyncio._get_running_loop() is not None:
         coroutine.close()
         raise EngineError(
             "run_sync() was called inside a running event loop, and the chain has nodes that wait",
             hint="use `await engine.run(...)` there",
         )
-    run.has_loop = True
     return loops.run(coroutine)
 
 

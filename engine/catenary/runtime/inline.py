@@ -12,7 +12,7 @@ from catenary.message import Message
 from catenary.relation import Relation
 from catenary.runtime.compiled import AsyncStep, Step
 from catenary.runtime.context import Context
-from catenary.runtime.emission import failure, is_pair, malformed, spread
+from catenary.runtime.emission import failure, first_of, is_pair, malformed, spread
 from catenary.runtime.tokens import Core
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ STRIDE = 64  # hops between two looks at the clock
 
 ATTEND: Final[Any] = object()
 """Stands in the place of the step of a token when ends came that somebody is to be told of."""
+
+SENT: Final[Any] = object()
+"""Stands for what a node gave back when all it had to say has been sent already."""
 
 _PAUSE: Final[Token] = (ATTEND, None, None, "")
 _NOT_AWAITED: Final[Any] = object()
@@ -95,7 +98,7 @@ class InlineRun(Core):
                 awaited = _NOT_AWAITED
             else:
                 self.end(step, relation, message, is_end_node=True)
-                emission = None
+                emission = SENT
 
             kind = emission.__class__
             if kind is Relation:
@@ -108,6 +111,9 @@ class InlineRun(Core):
                 else:
                     leaving, message = malformed(emission, message)
             elif emission is None:
+                self.finish(step, first_of(message))
+                leaving = None
+            elif emission is SENT:
                 self.finish(step)
                 leaving = None
             elif kind is str:

@@ -10,19 +10,19 @@ from types import coroutine
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import CatenaryError, DepthLimitReached, RunCancelled, StepLimitReached
-from catenary.message import Message
 from catenary.relation import FAILURE, Relation
 from catenary.runtime.compiled import AsyncStep, Step
 from catenary.runtime.context import Context
 from catenary.runtime.crew import Crew
-from catenary.runtime.emission import failure, is_pair
+from catenary.runtime.emission import failure, first_of, is_pair
 from catenary.runtime.ends import End
-from catenary.runtime.inline import ATTEND, InlineRun
+from catenary.runtime.inline import ATTEND, SENT, InlineRun
 from catenary.runtime.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
+    from catenary.message import Message
     from catenary.runtime.compiled import Compiled
     from catenary.runtime.tokens import Ready, Token
     from catenary.runtime.watch import Watch
@@ -33,13 +33,13 @@ SLICE_S = 0.005  # how long one chain may keep the event loop to itself
 CANCELLED = "processing cancelled: context canceled"
 EXPIRED = "processing cancelled: context deadline exceeded"
 
-NEEDS_LOOP = object()
-
 
 @coroutine
-def ask_for_loop() -> Generator[Any, None, None]:
-    """Tell whoever drives this coroutine by hand that from here on it needs an event loop."""
-    yield NEEDS_LOOP
+def ask_for_loop(run: Run) -> Generator[None, None, None]:
+    """Tell whoever drives this coroutine by hand that from here on the run, and those around it, need an event loop."""
+    yield
+    run.root.has_loop = True
+    run.root.arm()
 
 
 class Halt(CatenaryError):
@@ -180,8 +180,7 @@ class Run(InlineRun):
                 crew = self.crew = self.crew or Crew(self, ready, self.depth)
             if not has_loop and (step.waits or root.has_loop):
                 if not root.has_loop:
-                    await ask_for_loop()
-                    root.arm()
+                    await ask_for_loop(root)
                 has_loop = True
             if has_loop:
                 if ready and not in_task:
@@ -197,23 +196,25 @@ class Run(InlineRun):
             ctx = Context(self, crew, step, sender, relation)
             if cancelling:
                 ctx._cancelling = cancelling
-            emission: Any  # what a node returned may be anything
             try:
                 emission = await step.run(ctx, message)
             except (Exception, CancelledError) as error:
                 emission = failure(error, message)
             ctx._crew = None
+            if (emission is None or emission == []) and ctx.has_emitted:
+                emission = SENT
             if task is None and root.has_loop:  # the loop came while the node was at work
                 has_loop, task, cancelling = True, root.task, root.cancelling
             if not root.live or not self.live or (task is not None and task.cancelling() > cancelling):
                 # Also when the node swallowed the cancellation: there is no next hop.
                 self.interrupted(token)
                 raise CancelledError
-            following = step.plain.get(emission) if emission.__class__ is Relation else None
+            leaving: Any = emission
+            following = step.plain.get(leaving) if emission.__class__ is Relation else None
             if following is None:
                 token = self.glide(ready, token, emission)
             else:  # the usual way on, without a call
-                token = (following, message, step, emission)
+                token = (following, message, step, leaving)
                 if following.__class__ is not AsyncStep:
                     token = self.glide(ready, token)
 
@@ -287,7 +288,7 @@ class Run(InlineRun):
     def interrupted(self, token: Token) -> None:
         """Write down that a branch was cut off where it stood."""
         step, message, _, _ = token
-        self._cut_off(step, message if isinstance(message, Message) else message[0].message)
+        self._cut_off(step, first_of(message))
 
     def _abandon_joins(self) -> None:
         arrived = self.arrived

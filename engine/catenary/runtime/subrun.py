@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import EngineError
-from catenary.runtime.entry import begin, drive
-from catenary.runtime.run import Halt, Run, ask_for_loop
+from catenary.runtime.entry import begin, drive, open_rest
+from catenary.runtime.run import Halt, Run
 from catenary.runtime.scope import Scope
 
 if TYPE_CHECKING:
@@ -82,10 +82,7 @@ async def _perform(
     try:
         with chain.in_use():
             if chain.must_open:
-                if not run.root.has_loop:
-                    await ask_for_loop()
-                    run.root.arm()
-                await chain.open_rest()
+                await open_rest(chain, run)
             begin(sub, message, start)
             with suppress(Halt):  # the chain stops at its first failure, which is among the ends
                 await drive(sub)

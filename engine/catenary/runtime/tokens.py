@@ -109,8 +109,13 @@ class Core:
                 self.count(target)
             ready.append((target, message, step, relation))
 
-    def finish(self, step: Step) -> None:
-        """Let the token at `step` end without a word: what it sent, it sent by `emit`."""
+    def finish(self, step: Step, message: Message | None = None) -> None:
+        """Let the token at `step` end without leaving.
+
+        With a message the branch ends here with it, by no relation; without one, all was sent by `emit` before.
+        """
+        if message is not None:
+            self.end(step, "", message)
         if step.reach:
             self._let_go(step.reach)
 

@@ -6,16 +6,16 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from catenary.events import BranchEnded, Event, NodeEmitted, NodeEvent, NodeFinished, NodeStarted, deliver
-from catenary.message import Message
 from catenary.relation import Failed
 from catenary.runtime.compiled import Placed
-from catenary.runtime.emission import failure, pairs_of
+from catenary.runtime.emission import failure, first_of, pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from catenary.events import Listener
     from catenary.jsontext import Json
+    from catenary.message import Message
     from catenary.relation import Relation
     from catenary.runtime.context import Context
     from catenary.runtime.ends import Arrival, End
@@ -99,7 +99,7 @@ def observed(placed: Placed) -> Placed:
         assert ctx._run is not None
         watch = ctx._run.watch
         assert watch is not None
-        shown = message if isinstance(message, Message) else message[0].message
+        shown = first_of(message)
         watch.enter(ctx, shown)
         return watch, shown, time.perf_counter()
 

@@ -67,4 +67,5 @@ def test_an_unknown_name_is_a_failure_with_the_input(send: Callable[..., End]) -
 
 
 def test_a_function_that_returns_nothing_ends_the_branch(load: Callable[..., Any]) -> None:
-    assert load([("f:functions", {"functionName": "nothing"})]).run_sync(Message("21")).ends == []
+    (end,) = load([("f:functions", {"functionName": "nothing"})]).run_sync(Message("21")).ends
+    assert (end.relation, end.message.data) == ("", "21")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from dataclasses import dataclass
 from itertools import count, pairwise
@@ -180,3 +181,17 @@ def _node(name: str, what: Any) -> dict[str, Any]:
 def _edge(edge: str) -> dict[str, str]:
     source, *relation, target = edge.split()
     return {"fromId": source, "type": relation[0] if relation else "Success", "toId": target}
+
+
+@register("t/slowOpen", category="test")
+class SlowOpen(Component[Config]):
+    """Opens on an event loop, slowly."""
+
+    opened = 0
+
+    async def open(self, ctx):
+        await asyncio.sleep(0.05)
+        type(self).opened += 1
+
+    async def run(self, ctx, msg):
+        return SUCCESS

@@ -183,15 +183,18 @@ class Model:
             if self.plan.nodes[token.node].kind == "end":
                 self.tokens.remove(token)
                 _, _, relation = token.came
-                self.ends[token.node, relation, token.parcel.key, False] += 1
+                self.ends[token.node, relation, token.parcel.key if relation else "", False] += 1
                 return
             token.todo = list(self.plan.nodes[token.node].behave(token.parcel).emits)
         if token.todo:
             self.send(token, token.todo.pop(0), token)
             return
         self.tokens.remove(token)
-        for relation in self.plan.nodes[token.node].behave(token.parcel).leaves:
+        leaves = self.plan.nodes[token.node].behave(token.parcel).leaves
+        for relation in leaves:
             self.send(token, relation, token.emitter)
+        if not leaves and not token.number:
+            self.ends[token.node, "", "", self.plan.is_gated] += 1  # nothing sent: the branch ends with what came
 
     def send(self, token: Token, relation: str, emitter: Token | None) -> None:
         """Send one message by a relation."""

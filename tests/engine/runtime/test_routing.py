@@ -235,9 +235,11 @@ async def test_malformed_emission_is_failure(engine, kind, emission):
 def test_retry_and_kept_output_leave_malformed_emissions_to_the_kernel(engine, emission):
     node = {"retry": {"maxRetries": 1, "delay": 0}}
     outcome = load(engine, {"a": lambda ctx, msg: emission}, keys={"a": node}).run_sync("x")
-    expected = [] if emission in ([], None) else ["a Failure"]
-    assert ways(outcome) == expected
-    assert all("which is no emission" in end.message.metadata["errorMsg"] for end in outcome.ends)
+    if emission in ([], None):
+        assert ways(outcome) == ["a "]
+    else:
+        assert ways(outcome) == ["a Failure"]
+        assert "which is no emission" in outcome.message.metadata["errorMsg"]
 
 
 def test_none_and_an_empty_list_end_the_branch(engine):

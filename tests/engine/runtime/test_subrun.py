@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.engine.runtime.kit import END, Kind, flow, join, line, load, ways
+from tests.engine.runtime.kit import END, Kind, SlowOpen, flow, join, line, load, ways
 
 from catenary import SUCCESS, Message
 from catenary.errors import EngineError
@@ -267,8 +267,6 @@ async def test_sub_run_of_a_chain_without_nodes_gives_its_failure(engine):
 
 
 async def test_sub_chain_is_opened_at_first_use(engine):
-    from tests.engine.runtime.test_sync import SlowOpen
-
     SlowOpen.opened = 0
     load(engine, {"a": Kind("t/slowOpen")}, id="sub")
     assert (await load(engine, {"c": calling(lambda ctx, msg: ctx.run_chain("sub", msg), [])}).run("x")).ok

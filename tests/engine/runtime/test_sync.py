@@ -7,9 +7,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.engine.runtime.kit import Kind, blocking, flow, join, line, load, ways
+from tests.engine.runtime.kit import Kind, SlowOpen, blocking, flow, join, line, load, ways
 
-from catenary import SUCCESS, Component, Config, Engine, register
+from catenary import SUCCESS, Engine
 from catenary.errors import EngineError
 from catenary.runtime.entry import Loops
 
@@ -17,20 +17,6 @@ from catenary.runtime.entry import Loops
 async def turn(ctx, msg):
     await asyncio.sleep(0)
     return SUCCESS
-
-
-@register("t/slowOpen", category="test")
-class SlowOpen(Component[Config]):
-    """Opens on an event loop, slowly."""
-
-    opened = 0
-
-    async def open(self, ctx):
-        await asyncio.sleep(0.05)
-        type(self).opened += 1
-
-    async def run(self, ctx, msg):
-        return SUCCESS
 
 
 def test_plain_chain_needs_no_loop(engine):
