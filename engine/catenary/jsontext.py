@@ -27,19 +27,27 @@ def _stdlib_dumps(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
 
 
+def _stdlib_dumps_in_order(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 loads: Callable[[str | bytes], Json]
 """Parse JSON text. Raises: ValueError: when it is not JSON."""
 
 dumps: Callable[[Json], str]
 """Write compact JSON text with sorted keys. Raises: TypeError, ValueError: when the value is not JSON."""
 
+dumps_in_order: Callable[[Json], str]
+"""Write compact JSON text with keys as they come. Raises: TypeError, ValueError: when the value is not JSON."""
+
 try:
     import orjson
 except ImportError:
-    loads, dumps = _stdlib_loads, _stdlib_dumps
+    loads, dumps, dumps_in_order = _stdlib_loads, _stdlib_dumps, _stdlib_dumps_in_order
 else:
     # Passed through, dates and dataclasses are refused as the standard library refuses them.
-    _sorted_keys = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+    _in_order = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+    _sorted_keys = orjson.OPT_SORT_KEYS | _in_order
 
     _orjson_loads = orjson.loads
 
@@ -78,4 +86,11 @@ else:
         # orjson writes NaN and Infinity as null: look again where a null came out.
         return _stdlib_dumps(value) if "null" in text else text
 
-    loads, dumps = _fast_loads, _fast_dumps
+    def _fast_dumps_in_order(value: Json) -> str:
+        try:
+            text = orjson.dumps(value, None, _in_order).decode()
+        except TypeError:
+            return _stdlib_dumps_in_order(value)
+        return _stdlib_dumps_in_order(value) if "null" in text else text
+
+    loads, dumps, dumps_in_order = _fast_loads, _fast_dumps, _fast_dumps_in_order

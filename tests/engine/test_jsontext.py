@@ -75,3 +75,12 @@ def test_standard_library_stands_in_for_orjson(monkeypatch):
     spec.loader.exec_module(module)
     assert module.loads is module._stdlib_loads
     assert module.dumps({"b": 1, "a": 2}) == '{"a":2,"b":1}'
+
+
+@pytest.mark.parametrize("dumps_in_order", [jsontext.dumps_in_order, jsontext._stdlib_dumps_in_order])
+def test_keys_stay_in_order_where_that_is_asked_for(dumps_in_order):
+    assert (
+        dumps_in_order({"b": 1, "a": [None, 10**30], "c": "é"}) == '{"b":1,"a":[null,' + "1" + "0" * 30 + '],"c":"é"}'
+    )
+    with pytest.raises(ValueError, match="JSON"):
+        dumps_in_order([math.nan])

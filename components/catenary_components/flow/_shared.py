@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from catenary.jsontext import dumps
+from catenary.jsontext import dumps_in_order
 from catenary.message import JSON
 
 if TYPE_CHECKING:
@@ -23,13 +23,12 @@ def wrapped(branches: Iterable[tuple[Message, str, str]]) -> str:
     Args:
         branches: `(message, error text, node id)` of each.
     """
-    return f"[{','.join(_wrapped_one(*branch) for branch in branches)}]"
-
-
-def _wrapped_one(message: Message, error: str, node_id: str) -> str:
-    wire: dict[str, Json] = {**message.to_dict(), "metadata": {}}
-    fields = ",".join(f'"{key}":{dumps(value)}' for key, value in wire.items())
-    return f'{{"msg":{{{fields}}},"err":{dumps(error)},"nodeId":{dumps(node_id)}}}'
+    return dumps_in_order(
+        [
+            {"msg": message.with_metadata({}).to_dict(), "err": error, "nodeId": node_id}
+            for message, error, node_id in branches
+        ]
+    )
 
 
 def merged(branches: Iterable[tuple[Message, str]]) -> dict[str, Json]:
