@@ -109,8 +109,18 @@ class Engine:
         return register
 
     def tool(self, function: FunctionT, *, name: str | None = None) -> FunctionT:
-        """Register a Python function as a tool for agents; its schema comes from type hints and docstring."""
-        self.tools[name or function.__name__] = function
+        """Register a Python function as a tool for agents; its schema comes from type hints and docstring.
+
+        Raises:
+            EngineError: When the function has no name and none is given.
+        """
+        known_as = name or getattr(function, "__name__", "")
+        if not known_as:
+            raise EngineError(
+                f"{function!r} has no name by which an agent could call it",
+                hint="give one: engine.tool(fn, name='...')",
+            )
+        self.tools[known_as] = function
         return function
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+
+from catenary.message import Message
 
 if TYPE_CHECKING:
     from catenary.jsontext import Json
-    from catenary.message import Message
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Event:
-    """Base of all events.
+    """Base of all events; a value, not to be changed. (Not frozen: that would double the cost of making one.)
 
     Attributes:
         seq: The number of the event in its run, from 1.
@@ -45,9 +47,8 @@ class Event:
     def to_dict(self) -> dict[str, Json]:
         """Give the event as JSON with camelCase keys; messages in their wire form."""
         written: dict[str, Json] = {"seq": self.seq, "type": self.name, "timestamp": self.timestamp}
-        for part in fields(self):
-            if part.name not in {"seq", "timestamp", "dotted"}:
-                written[_camel(part.name)] = _plain(getattr(self, part.name))
+        for name, written_name in _names(type(self)):
+            written[written_name] = _plain(getattr(self, name))
         return written
 
     @property
@@ -56,7 +57,7 @@ class Event:
         return self.type
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunStarted(Event):
     """A run began with this message."""
 
@@ -64,7 +65,7 @@ class RunStarted(Event):
     message: Message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class NodeStarted(Event):
     """A node is visited: the message, and the relation and node it came by."""
 
@@ -74,7 +75,7 @@ class NodeStarted(Event):
     sender: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class NodeEmitted(Event):
     """A node sent a message on the way, and goes on."""
 
@@ -83,7 +84,7 @@ class NodeEmitted(Event):
     message: Message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class NodeFinished(Event):
     """A visit is over: what left the node, in order, the error if it failed, and how long it took in seconds."""
 
@@ -94,7 +95,7 @@ class NodeFinished(Event):
     duration_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class BranchEnded(Event):
     """A branch of the run ended."""
 
@@ -105,7 +106,7 @@ class BranchEnded(Event):
     gated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class NodeEvent(Event):
     """What a component itself reports, such as `content.delta`, `tool.start` or `usage`."""
 
@@ -118,14 +119,14 @@ class NodeEvent(Event):
         return self.dotted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunCompleted(Event):
     """The run is over and did not fail."""
 
     type: ClassVar[str] = "run.complete"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunFailed(Event):
     """The run is over and failed."""
 
@@ -134,7 +135,7 @@ class RunFailed(Event):
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunWasCancelled(Event):
     """The run was cancelled, or ran out of time."""
 
@@ -142,7 +143,7 @@ class RunWasCancelled(Event):
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunPaused(Event):
     """The run ended in a pause and can be resumed."""
 
@@ -191,14 +192,19 @@ def deliver(event: Event, listeners: tuple[Listener, ...]) -> None:
             logger.exception("a listener to run events raised", extra={"event": event.name, "run_id": event.run_id})
 
 
+@cache
+def _names(kind: type[Event]) -> tuple[tuple[str, str], ...]:
+    """Give the parts of a kind of event besides those that every event begins with, and how each is written."""
+    first = {"seq", "timestamp", "dotted"}
+    return tuple((part.name, _camel(part.name)) for part in fields(kind) if part.name not in first)
+
+
 def _camel(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(part.capitalize() for part in rest)
 
 
 def _plain(value: Any) -> Json:
-    from catenary.message import Message
-
     if isinstance(value, Message):
         return value.to_dict()
     if isinstance(value, tuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 
 import pytest
@@ -339,3 +340,11 @@ async def test_chain_given_by_path_and_by_document(engine, tmp_path):
     path.write_text(json.dumps(definition({"a": None})))
     chain = engine.load(path)
     assert engine.load(read(path)) is chain
+
+
+def test_tool_without_a_name_is_refused_and_can_be_given_one(engine):
+    nameless = functools.partial(max, 1)
+    with pytest.raises(EngineError, match="has no name"):
+        engine.tool(nameless)
+    engine.tool(nameless, name="most")
+    assert engine.tools["most"] is nameless

@@ -50,9 +50,21 @@ class Watch:
         self._visits += 1
         ctx._visit = self._visits
         sender = ctx._sender.node_id if ctx._sender else ""
-        self.publish(
-            NodeStarted, ctx.chain_id, message=message, relation=str(ctx._relation), sender=sender, **_place(ctx)
+        run = ctx._run
+        self._seq += 1
+        event = NodeStarted(
+            seq=self._seq,
+            timestamp=time.time_ns() // 1_000_000,
+            run_id=self._run_id,
+            chain_id=ctx.chain_id,
+            node_id=ctx.node_id,
+            visit=self._visits,
+            parent=run.parent_visit if run else 0,
+            message=message,
+            relation=str(ctx._relation),
+            sender=sender,
         )
+        deliver(event, self._listeners)
 
     def emitted(self, ctx: Context, relation: Relation | str, message: Message) -> None:
         """Publish that a visit sent something on the way."""
