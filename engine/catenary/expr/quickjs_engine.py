@@ -4,8 +4,8 @@ Each script has a context of its own in each thread that calls it, so scripts sh
 used by two threads. Messages go in and results come out as JSON text, which is quicker than wrapping objects.
 
 Numbers are JavaScript's: integers beyond 2^53 lose digits inside a script. Half of a surrogate pair becomes U+FFFD on
-the way in and out. The time limit counts processor time of the whole process, so busy threads use it up too; a single
-built-in call that loops inside the engine (`new Array(4e9).join()`) is stopped only after it came back.
+the way in and out. The time limit counts processor time of the whole process, so busy threads use it up too; a
+built-in function is not stopped before it comes back, so those that can take long refuse what is very long.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import threading
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from catenary.errors import ScriptError
@@ -28,106 +29,14 @@ if TYPE_CHECKING:
 
 quickjs: Any = import_module("quickjs")  # it has no types
 
-# Gives a function that compiles a script: its result is the function to call for each message, or, when the source is
-# wrong, a text. That function returns booleans, numbers and nothing as they are, all else as text: the JSON of the
-# result, or `!` and the JSON of `[error text, stack]`. (Strings as such would be cut at the first NUL, and those made
-# by `+` cannot be read when they are long, hence `join`.)
-#
-# `data` is an accessor on prototypes, so that it is no key of the payload: `typeof msg`, `Object.keys(msg)` and
-# `JSON.stringify(msg)` do not see it. An object gets a prototype of its own, for on `Object.prototype` every object
-# of the script would have it.
-_BOOTSTRAP = r"""
-(function () {
-  "use strict";
-  const { parse, stringify } = JSON;
-  const { create, defineProperty, freeze, hasOwn, setPrototypeOf, values } = Object;
-  const isArray = Array.isArray, join = Array.prototype.join, apply = Reflect.apply, text = String;
-  let subject, raw;
-
-  const data = {
-    configurable: true,
-    get() { return this === subject ? raw : undefined; },
-    set(value) {
-      defineProperty(this, "data", { value, writable: true, enumerable: true, configurable: true });
-    },
-  };
-  const ofObject = create(Object.prototype, { data });
-  const ofArray = create(Array.prototype, { data });
-  for (const type of [String, Number, Boolean]) defineProperty(type.prototype, "data", data);
-
-  function read(kind, payload, bytes) {
-    if (kind === 1) return payload;
-    if (kind === 2) return parse(bytes);
-    try {
-      return parse(payload);
-    } catch (error) {
-      if (error === null || error instanceof InternalError) throw error;
-      return payload.trim() === "" ? {} : payload;
-    }
-  }
-
-  function expose(msg) {
-    if (typeof msg !== "object" || msg === null) return;
-    if (isArray(msg)) setPrototypeOf(msg, ofArray);
-    else if (!hasOwn(msg, "data")) setPrototypeOf(msg, ofObject);
-  }
-
-  function describe(thrown) {
-    const isError = thrown instanceof Error;
-    const isPlain = typeof thrown === "object" && thrown !== null && !isError;
-    const told = [text(isPlain ? stringify(thrown) : thrown), isError ? text(thrown.stack) : ""];
-    return apply(join, ["!", stringify(told)], [""]);
-  }
-
-  function answer(result) {
-    switch (typeof result) {
-      case "string": return stringify(result);
-      case "object": return result === null ? null : stringify(result);
-      case "function": case "symbol": return undefined;
-      default: return result;
-    }
-  }
-
-  function deepFreeze(value) {
-    if (typeof value !== "object" || value === null) return value;
-    values(value).forEach(deepFreeze);
-    return freeze(value);
-  }
-
-  return function (name, parameters, source, names) {
-    for (const [key, value] of Object.entries(parse(names))) {
-      defineProperty(globalThis, key, { value: deepFreeze(value) });
-    }
-    let body;
-    try {
-      body = new Function(`return function ${name}(${parameters}) {"use strict";\n${source}\n}`)();
-    } catch (error) {
-      return describe(error);
-    }
-    return function (kind, payload, bytes, metadata, msgType, dataType) {
-      try {
-        const msg = read(kind, payload, bytes);
-        subject = msg;
-        raw = payload;
-        expose(msg);
-        return answer(body(msg, metadata === "{}" ? {} : parse(metadata), msgType, dataType));
-      } catch (error) {
-        return describe(error);
-      } finally {
-        subject = raw = undefined;
-      }
-    };
-  };
-})()
-"""
-
+_BOOTSTRAP = Path(__file__).with_name("quickjs_bootstrap.js").read_text("utf-8")
 _LINES_BEFORE_SOURCE = 3
 _PLACE = re.compile(r"<input>:(\d+):(\d+)")
 _FRAME = re.compile(r"\(<input>:(\d+):(\d+)\)")  # a place without brackets is one in the text that JSON.parse read
 _LEAVES_JOBS = re.compile(r"\b(?:async|await|Promise|queueMicrotask|fromAsync|import)\b")
 _LONE_SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
 _AS_JSON, _AS_TEXT, _AS_BYTES = 0, 1, 2
-_OUT_OF_MEMORY = ("null", "InternalError: out of memory")  # null: not even the error had room
+_OUT_OF_MEMORY = "InternalError: out of memory"
 
 
 class QuickJsEngine:
@@ -226,16 +135,19 @@ class QuickJsScript:
         if text == "InternalError: interrupted":
             text = f"execution timeout: the script ran longer than {self._limits.timeout_s:g} s"
             hint = "look for a loop that never ends, or raise the time limit of scripts"
-        elif text in _OUT_OF_MEMORY:
+        elif text in {"null", _OUT_OF_MEMORY}:
             self._forget()
-            text = f"out of memory: the script took more than {self._limits.memory_bytes / 2**20:g} MiB"
             hint = "look for a list or text that keeps growing, or raise the memory limit of scripts"
+            if text == "null":  # not even the error had room
+                hint += " (`throw null` looks the same)"
+            text = f"out of memory: the script took more than {self._limits.memory_bytes / 2**20:g} MiB"
         elif text == "RangeError: Maximum call stack size exceeded":
             text = "stack overflow: functions of the script call each other too deeply"
             hint = "look for a recursion that never ends"
         else:
             line, column, _ = self._place(_FRAME, stack)
             hint = f"line {line}, column {column} of the script: `{self._excerpt(line)}`" if line else ""
+        text = text or "the script threw an empty text"
         raise ScriptError(text, source=self._source, position=self._place(_FRAME, stack)[2], hint=hint)
 
     def _refuse(self, answer: str) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import time
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -352,3 +353,69 @@ def test_without_the_package_one_sentence_says_what_to_install(monkeypatch: pyte
     with pytest.raises(ScriptError, match=r"pip install 'catenary\[js\]'"):
         Script.compile("return 1;")
     assert Script.compile("").call(Message("{}")) is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "return new Array(4e9).join('x');",
+        "return new Array(4e9) + '';",
+        "return [].concat(new Array(4e9));",
+        "var a = []; a[4e9] = 1; return a.reverse();",
+        "return Array.prototype.indexOf.call({length: 2 ** 53 - 1}, 1);",
+        "return new Array(4e9).values().drop(4e9).next();",
+        "return String.raw({raw: {length: 2 ** 53 - 1}});",
+        "return 'a'.repeat(2e7).indexOf('a'.repeat(1e7) + 'b');",
+        "return 'a'.repeat(2e7).split('a'.repeat(1e7) + 'b');",
+    ],
+)
+def test_a_built_in_function_cannot_take_for_ever(source: str) -> None:
+    script = Script.compile(source)
+    began = time.monotonic()
+    with pytest.raises(ScriptError, match="RangeError"):
+        script.call(Message("{}"))
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "msg.__proto__.admin = true;",
+        "Object.prototype.admin = true;",
+        "Object.prototype.toString = null;",
+        "Object.prototype.toJSON = function () { return 'x'; };",
+        "delete Object.getPrototypeOf(msg).data;",
+        "Object.defineProperty(Object.getPrototypeOf(msg), 'data', {value: 'x'});",
+    ],
+)
+def test_what_a_message_brings_does_not_reach_the_next(source: str) -> None:
+    script = Script.compile("if (msg.first) { " + source + " } return [({}).admin, String({}), msg.data, {}];")
+    with pytest.raises(ScriptError, match="TypeError"):
+        script.call(Message({"first": True}))
+    assert script.call(Message("{}")) == [None, "[object Object]", "{}", {}]
+
+
+def test_objects_of_a_script_may_have_what_the_prototype_has() -> None:
+    source = """
+        function Point(x) { this.x = x; this.constructor = 'c'; }
+        Point.prototype.toString = function () { return 'P' + this.x; };
+        msg.valueOf = 3;
+        return [String(new Point(1)), new Point(2).constructor, msg.valueOf, Object.keys(msg), typeof ({}).toString];
+    """
+    assert Script.compile(source).call(Message({"a": 1})) == ["P1", "c", 3, ["a", "valueOf"], "function"]
+
+
+def test_ordinary_calls_on_lists_and_texts_give_what_they_should() -> None:
+    source = """
+        return [[3, 1, 2].map(x => x * 2).filter(x => x > 2).sort().join('-'), [1].concat([2], 3), [[1], [2]].flat(),
+            [1, 2].reverse(), [1, 2, 3].slice(-2), [1, 2].reduce((a, b) => a + b), [1, 2] + '', 'abab'.indexOf('b', 2),
+            'a,b'.split(','), 'aa'.replace('a', 'b'), 'aa'.replaceAll(/a/g, 'c'), String.raw`a\\n`, [].join.name];
+    """
+    assert Script.compile(source).call(Message("{}")) == [
+        "4-6", [1, 2, 3], [1, 2], [2, 1], [2, 3], 3, "1,2", 3, ["a", "b"], "ba", "cc", "a\\n", "join",
+    ]  # fmt: skip
+
+
+def test_a_number_with_too_many_digits_is_an_error() -> None:
+    with pytest.raises(ScriptError, match="too many digits"):
+        Script.compile("return 2n ** 100000n;").call(Message("{}"))
