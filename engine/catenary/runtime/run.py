@@ -192,6 +192,8 @@ class Run(InlineRun):
                     task = asyncio.current_task()
                     assert task is not None
                     cancelling = task.cancelling()
+                    if cancelling:
+                        await self._let_through(token)
             in_task = False
             ctx = Context(self, crew, step, sender, relation)
             if cancelling:
@@ -304,6 +306,14 @@ class Run(InlineRun):
         if self.watch is not None:
             self.watch.ended(self, end)
 
+    async def _let_through(self, token: Token) -> None:
+        """Let others run, and let a cancellation that was asked for stop the run here: a node would fail by it."""
+        try:
+            await asyncio.sleep(0)
+        except CancelledError:
+            self.interrupted(token)
+            raise
+
     async def attend(self, made: int) -> None:
         """Hand the ends made since to whoever asked for each, and halt the run at a failure if it is to."""
         ends = self.ends
@@ -329,9 +339,5 @@ class Run(InlineRun):
             raise CancelledError
         if not since or not root.has_loop or now - since < SLICE_S:
             return since or now
-        try:
-            await asyncio.sleep(0)
-        except CancelledError:
-            self.interrupted(token)
-            raise
+        await self._let_through(token)
         return monotonic()

@@ -461,3 +461,34 @@ async def test_message_of_a_join_that_was_cut_off_is_its_first(engine):
 
     outcome = await load(engine, {"a": None, "j": join(slow)}, ["a j"]).run(Message("x"), timeout=0.01)
     assert (ways(outcome), outcome.message.text) == (["j Failure"], "x")
+
+
+async def test_a_cancellation_from_before_the_run_stops_it_and_fails_no_node(engine):
+    events = []
+    chain = load(engine, {"a": hang, "f": None}, ["a Failure f"])
+
+    async def cancel_and_run():
+        asyncio.current_task().cancel()
+        await chain.run("x", listener=events.append)
+
+    await asyncio.wait([task := asyncio.create_task(cancel_and_run())])
+    assert task.cancelled()
+    assert [event.name for event in events] == ["run.start", "branch.end", "run.cancel"]
+
+
+async def test_a_run_goes_on_in_the_clean_up_of_a_cancelled_task(engine):
+    async def nap(ctx, msg):
+        await asyncio.sleep(0)
+        return SUCCESS
+
+    chain = load(engine, {"a": nap})
+
+    async def clean_up():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            outcomes.append(await chain.run("x"))
+
+    outcomes = []
+    await cancelled(clean_up())
+    assert outcomes[0].ok
