@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutine
 from typing import TYPE_CHECKING
 
 from catenary import FAILURE, SUCCESS, Template, fail
@@ -55,5 +55,10 @@ class Functions(Component[FunctionsConfig]):
         result = function(ctx, msg)
         if not isawaitable(result):
             return result
-        await ctx.need_loop()
+        try:
+            await ctx.need_loop()
+        except BaseException:
+            if iscoroutine(result):
+                result.close()  # it never began, and must not warn of that
+            raise
         return await result

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catenary import Context, End, Engine, Message, Relation
+from catenary import Context, End, Engine, EngineError, Message, Relation
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +69,11 @@ def test_an_unknown_name_is_a_failure_with_the_input(send: Callable[..., End]) -
 def test_a_function_that_returns_nothing_ends_the_branch(load: Callable[..., Any]) -> None:
     (end,) = load([("f:functions", {"functionName": "nothing"})]).run_sync(Message("21")).ends
     assert (end.relation, end.message.data) == ("", "21")
+
+
+async def test_an_async_function_that_cannot_be_awaited_leaves_no_warning(
+    engine: Engine, load: Callable[..., Any]
+) -> None:
+    chain = load([("f:functions", {"functionName": "slow"})])
+    with pytest.raises(EngineError, match="inside a running event loop"):
+        chain.run_sync("21")  # warnings are errors here
