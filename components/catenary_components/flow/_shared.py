@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from catenary.jsontext import dumps_in_order
 from catenary.message import JSON
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from catenary import Message
     from catenary.jsontext import Json
 
+MAX_TOGETHER: Final = 32 * 2**20
+"""Characters that the payloads in one list may have."""
+
 
 def wrapped(branches: Iterable[tuple[Message, str, str]]) -> str:
     """Give the JSON text of a list with one object for each branch.
@@ -22,13 +25,22 @@ def wrapped(branches: Iterable[tuple[Message, str, str]]) -> str:
 
     Args:
         branches: `(message, error text, node id)` of each.
+
+    Raises:
+        ValueError: When the payloads are too large together. Lists within lists double their backslashes at each
+            level, so that a chain which runs itself would soon fill any memory.
     """
-    return dumps_in_order(
-        [
-            {"msg": message.with_metadata({}).to_dict(), "err": error, "nodeId": node_id}
-            for message, error, node_id in branches
-        ]
-    )
+    entries: list[dict[str, Json]] = [
+        {"msg": message.with_metadata({}).to_dict(), "err": error, "nodeId": node_id}
+        for message, error, node_id in branches
+    ]
+    length = sum(len(entry["msg"]["data"]) for entry in entries)
+    if length > MAX_TOGETHER:
+        raise ValueError(
+            f"the results have {length} characters together, and at most {MAX_TOGETHER} can be listed;"
+            " look for a chain that runs itself"
+        )
+    return dumps_in_order(entries)
 
 
 def merged(branches: Iterable[tuple[Message, str]]) -> dict[str, Json]:

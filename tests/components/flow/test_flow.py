@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from catenary import ChainInvalid, End, Engine, Message
+from catenary_components.flow import _shared
 
 Load = Callable[..., Any]
 CASES = [{"case": "msg.t > 50", "then": "Hot"}, {"case": "msg.t < 0", "then": "Failure"}]
@@ -100,3 +101,10 @@ async def test_it_runs_in_an_event_loop_as_well(load: Load, engine: Engine, targ
 def test_a_target_is_needed(load: Load, configuration: dict[str, Any]) -> None:
     with pytest.raises(ChainInvalid, match="targetId"):
         load([("n:flow", configuration)])
+
+
+def test_a_chain_that_runs_itself_fails_and_fills_no_memory(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_shared, "MAX_TOGETHER", 10_000)
+    (end,) = load([("n:flow", {"targetId": "itself"})], id="itself").run_sync(Message("{}")).ends
+    assert end.relation == "Failure"
+    assert len(end.message.data) < 100_000
