@@ -87,7 +87,7 @@ class ExprTransform(Component[ExprTransformConfig]):
             if kind is float and -_LARGE < value < _LARGE and not value.is_integer():
                 values[key] = value
             else:
-                values[key] = value if kind in _ALWAYS_JSON else _json_value(value)
+                values[key] = value if kind in _ALWAYS_JSON else _checked(key, value)
         return SUCCESS, msg.with_data(values, JSON)
 
 
@@ -95,6 +95,13 @@ def _with_payload(msg: Message, value: Json) -> Message:
     if isinstance(value, dict | list) and msg.data_type == JSON:
         return msg.with_data(_json_value(value))  # written as text only when somebody asks for it
     return msg.with_data(text_of(value))
+
+
+def _checked(key: str, value: Json) -> Json:
+    try:
+        return _json_value(value)
+    except Exception as error:
+        raise ValueError(f"mapping {key!r}: {error}") from error
 
 
 def _json_value(value: Json) -> Json:

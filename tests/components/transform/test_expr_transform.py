@@ -80,3 +80,9 @@ def test_a_failure_keeps_the_input(send: Callable[..., End], configuration: dict
 def test_a_wrong_expression_is_refused(send: Callable[..., End], configuration: dict[str, Any]) -> None:
     with pytest.raises(ChainInvalid):
         send("exprTransform", configuration)
+
+
+def test_a_result_that_is_no_json_names_its_key(send: Callable[..., End]) -> None:
+    end = send("exprTransform", {"mapping": {"good": "1", "bad": "1 / 0"}}, '{"a":1}')
+    assert (end.relation, end.message.data) == ("Failure", '{"a":1}')
+    assert end.message.metadata["errorMsg"] == "mapping 'bad': +Inf cannot be written as JSON"
