@@ -106,7 +106,14 @@ class Registry:
             for entry in entry_points(group=GROUP):
                 try:
                     import_module(entry.module)
-                except (ImportError, ValueError) as error:  # one broken package must not take the others away
-                    self.broken[entry.name] = str(error)
-                    _log.warning("components cannot be imported", extra={"package": entry.name, "reason": str(error)})
+                except Exception as error:  # one broken package must not take the others away
+                    reason = f"{type(error).__name__}: {error}"
+                    self.broken[entry.name] = reason
+                    _log.warning(
+                        "the components of %r (%s) are missing, they cannot be imported: %s",
+                        entry.name,
+                        entry.module,
+                        reason,
+                        extra={"package": entry.name, "reason": reason},
+                    )
             self._discovered = True

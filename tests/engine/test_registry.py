@@ -94,7 +94,7 @@ def test_packages_are_imported_when_all_types_are_asked_for(packages):
     assert Registry().types() == ["two", "one", "three"]
 
 
-@pytest.mark.parametrize("source", ["import no_such_module_at_all", PACKAGE.replace("three", "one")])
+@pytest.mark.parametrize("source", ["import no_such_module_at_all", PACKAGE.replace("three", "one"), "1 / 0"])
 def test_broken_package_takes_nothing_else_away(packages, caplog, source):
     packages("cat_broken", source)
     packages("cat_three_c", PACKAGE)
@@ -103,4 +103,5 @@ def test_broken_package_takes_nothing_else_away(packages, caplog, source):
         assert registry.find("three") is not None
     assert list(registry.broken) == ["cat_broken"]
     assert caplog.records[0].__dict__["package"] == "cat_broken"
+    assert "'cat_broken' (cat_broken) are missing, they cannot be imported: " in caplog.text
     assert "the components of 'cat_broken' are missing" in registry.hint("four")
