@@ -97,11 +97,14 @@ async def _show(model: Server, api: Server, calls: RecordingApi, *, inside: bool
 
 async def _run(chain: Chain, prompt: str, *, streamed: bool, inside: bool) -> Outcome:
     from catenary import TEXT, Message
-    from catenary.cli.trace import Trace
+    from catenary.cli.trace import Trace, Writers
 
     message = Message(prompt, data_type=TEXT, metadata={"stream": "true"} if streamed else {})
     types = {node.id: node.type for node in chain.definition.nodes}
-    return await chain.run(message, listener=Trace(click.echo, types=types, label="   ", inside=inside), timeout=30)
+    listener = Writers([Trace(click.echo, types=types, label="   ", inside=inside)])
+    outcome = await chain.run(message, listener=listener, timeout=30)
+    listener.raise_for_error()
+    return outcome
 
 
 def _sum_up(outcomes: list[Outcome]) -> int:

@@ -90,6 +90,10 @@ class CommandGroup(click.Group):
             except BrokenPipeError:  # whoever read our output has gone
                 _drop_output()
                 sys.exit(_FAILED)
+            except OSError as error:  # a full disk and the like: no bug
+                _drop_output()
+                _tell_system_error(error)
+                sys.exit(_FAILED)
             except Exception as error:
                 _exit_for(error)
         return sys.exit(code if isinstance(code, int) else 0)
@@ -104,6 +108,12 @@ def _exit_for(error: Exception) -> NoReturn:
         raise error
     tell(error)
     sys.exit(exit_code_of(error))
+
+
+def _tell_system_error(error: OSError) -> None:
+    place = f"{error.filename}: " if error.filename else ""
+    with contextlib.suppress(OSError):  # it may be stderr that cannot be written
+        click.echo(f"{click.style('error', fg='red', bold=True)}: {place}{error.strerror or error}", err=True)
 
 
 def _load(entry: Entry) -> click.Command:
@@ -155,8 +165,9 @@ def _terminable() -> Generator[None]:
 
 
 def _flush() -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # closed by whoever started the program
+            stream.flush()
 
 
 def _drop_output() -> None:

@@ -42,15 +42,14 @@ class Source:
         """True when some source was named."""
         return self.stdin or self.file is not None or self.data is not None
 
-    def read(self) -> bytes:
-        """Give all of the input."""
+    def chunks(self) -> Iterator[bytes]:
+        """Give all of the input, in pieces as they come."""
         with self._opened() as read:
-            return b"".join(iter(read, b""))
+            yield from iter(read, b"")
 
     def lines(self) -> Iterator[bytes]:
         """Give the input line by line as it comes, without line ends; blank lines are left out."""
-        with self._opened() as read:
-            yield from _lines(iter(read, b""))
+        yield from _lines(self.chunks())
 
     def count_lines(self) -> int | None:
         """Give the number of lines; `None` when it cannot be known in advance."""
@@ -76,8 +75,10 @@ class Source:
             yield lambda: next(chunks, b"")
 
 
-def make_message(raw: bytes, message_type: str, data_type: str, metadata: Mapping[str, str]) -> Message:
-    """Make the message of one run.
+def make_message(
+    raw: bytes, message_type: str, data_type: str, metadata: Mapping[str, str], label: str = ""
+) -> Message:
+    """Make the message of one run; `label` stands before what is wrong with its data.
 
     Raises:
         click.UsageError: When the data is to be text and is not UTF-8.
@@ -90,13 +91,15 @@ def make_message(raw: bytes, message_type: str, data_type: str, metadata: Mappin
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise click.UsageError(
-            f"the data is not UTF-8 text (byte {error.start + 1}); use --data-type BINARY to send it as bytes"
+            f"{label}the data is not UTF-8 text (byte {error.start + 1}); use --data-type BINARY to send it as bytes"
         ) from None
     return Message(text, message_type, data_type, metadata)
 
 
 def stdin() -> BinaryIO:
-    """Give stdin as bytes."""
+    """Give stdin as bytes. Raises: click.UsageError: when there is none."""
+    if sys.stdin is None:  # closed by whoever started the program
+        raise click.UsageError("there is nothing to read: stdin is closed")
     return sys.stdin.buffer
 
 

@@ -9,7 +9,7 @@ import click
 from catenary.cli.errors import FAILED, PAUSED
 
 if TYPE_CHECKING:
-    from catenary.events import Event
+    from catenary.cli.trace import Writers
     from catenary.outcome import Outcome
 
 FORMATS = ("text", "json", "jsonl")
@@ -109,14 +109,9 @@ def worst(codes: set[int]) -> int:
     return next((code for code in (FAILED, PAUSED) if code in codes), 0)
 
 
-def listeners(*parts: Any) -> Any:
+def listeners(*parts: Any) -> Writers | None:
     """Make one listener of several; `None` when there is none."""
+    from catenary.cli.trace import Writers
+
     wanted = [part for part in parts if part is not None]
-    if len(wanted) < 2:
-        return wanted[0] if wanted else None
-
-    def listen(event: Event) -> None:
-        for part in wanted:
-            part(event)
-
-    return listen
+    return Writers(wanted) if wanted else None

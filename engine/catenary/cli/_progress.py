@@ -65,4 +65,4 @@ class Progress:
     def tell_total(self) -> None:
         """Write how many were run."""
         total = "" if self._total in {None, self._done} else f" of {self._total}"
-        click.echo(f"{self._done}{total} runs done", err=True)
+        click.echo(f"{self._done}{total} {'run' if self._done == 1 and not total else 'runs'} done", err=True)

@@ -66,7 +66,8 @@ def properties_of(settings: Iterable[str], env_files: Iterable[str]) -> dict[str
         key, value = typed_pair(setting, "--set")
         root, _, rest = key.partition(".")
         if root != "global" or not rest:
-            raise bad("--set", f"{key!r} is no property; write --set global.{rest or key}=VALUE")
+            wanted = rest or (key if root != "global" else "KEY")
+            raise bad("--set", f"{key!r} is no property; write --set global.{wanted}=VALUE")
         put(properties, rest.split("."), value, "--set")
     return properties
 

@@ -13,6 +13,7 @@ from catenary.cli._properties import property_options
 if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.cli._input import Source
+    from catenary.engine import Engine
     from catenary.jsontext import Json
 
 _DATA_TYPES = ("JSON", "TEXT", "BINARY")
@@ -38,6 +39,7 @@ _JOBS = 8
     type=click.Choice(_DATA_TYPES, case_sensitive=False),
     default="JSON",
     show_default=True,
+    metavar="[JSON|TEXT|BINARY]",
     help="What the data is. JSON that is none counts as text; BINARY is bytes.",
 )
 @click.option(
@@ -88,8 +90,6 @@ def run(ctx: click.Context, file: str, **options: Any) -> None:
     Exit codes: 0 the run completed, 1 it failed or ran out of time, 2 wrong usage, 3 the chain is invalid, 6 it
     paused, 130 interrupted. With --lines, 1 when any run failed; an interrupt keeps what is done.
     """
-    import asyncio
-
     from catenary.cli._input import Source
     from catenary.cli._logs import logs_on_stderr
     from catenary.cli._pairs import split_pair
@@ -102,7 +102,7 @@ def run(ctx: click.Context, file: str, **options: Any) -> None:
     options["metadata"] = dict(split_pair(pair, "-m") for pair in options["metadata"])
     properties = properties_of(options.pop("settings"), options.pop("env_files"))
     with logs_on_stderr():
-        ctx.exit(asyncio.run(_Session(file, source, options, properties).perform()))
+        ctx.exit(_Session(file, source, options, properties).perform())
 
 
 def _seconds(text: str | None) -> float | None:
@@ -131,14 +131,20 @@ class _Session:
         self._properties = properties
         self._output = Output(options["form"], many=options["lines"])
 
-    async def perform(self) -> int:
+    def perform(self) -> int:
         """Load the chain and run what there is to run. Returns: the exit code."""
+        import asyncio
+
         from catenary.cli._override import load_chain
         from catenary.engine import Engine
 
-        engine = Engine(self._properties)
-        try:
+        with Engine(self._properties) as engine:
+            # Not in the event loop, where an interrupt would wait until a file that never ends is read.
             chain = load_chain(engine, self._file, self._options["overrides"])
+            return asyncio.run(self._run(engine, chain))
+
+    async def _run(self, engine: Engine, chain: Chain) -> int:
+        try:
             if self._options["lines"]:
                 return await self._run_lines(chain)
             return await self._run_one(chain)
@@ -146,9 +152,11 @@ class _Session:
             await engine.close()
 
     async def _run_one(self, chain: Chain) -> int:
+        from catenary.cli._lines import read_in_thread
         from catenary.cli._output import exit_code
 
-        outcome = await self._outcome(chain, self._source.read(), "")
+        raw = b"".join([chunk async for chunk in read_in_thread(self._source.chunks())])
+        outcome = await self._outcome(chain, raw, "")
         self._output.write(outcome)
         return exit_code(outcome)
 
@@ -183,12 +191,15 @@ class _Session:
         from catenary.cli._output import listeners
 
         options = self._options
-        message = make_message(raw, options["message_type"], options["data_type"], options["metadata"])
+        message = make_message(raw, options["message_type"], options["data_type"], options["metadata"], label)
         listener = listeners(
             self._output.listen if self._output.wants_pieces else None,
             self._trace(chain, label) if options["trace"] else None,
         )
-        return await chain.run(message, timeout=options["timeout"], listener=listener)
+        outcome = await chain.run(message, timeout=options["timeout"], listener=listener)
+        if listener is not None:
+            listener.raise_for_error()
+        return outcome
 
     def _trace(self, chain: Chain, label: str) -> Any:
         from catenary.cli.trace import Trace

@@ -9,10 +9,10 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from catenary.events import Event
+    from catenary.events import Event, Listener
     from catenary.message import Message
 
-__all__ = ["Trace", "shortened"]
+__all__ = ["Trace", "Writers", "shortened"]
 
 _WIDTH = 160
 _WORST = {"run.error": "red", "run.cancel": "yellow", "run.pause": "yellow", "run.complete": "green"}
@@ -118,6 +118,29 @@ class Trace:
             return None
         data = " ".join(f"{key}={shortened(str(value), 60)}" for key, value in dict(event.data).items())
         return click.style(f"* {event.node_id} {event.name} {data}".rstrip(), dim=True)
+
+
+class Writers:
+    """Listeners that write. When they cannot any more (whoever read has gone, the disk is full), they fall silent and
+    the run goes on: it may be at work somewhere else."""
+
+    def __init__(self, parts: list[Listener]) -> None:
+        self._parts = parts
+        self._error: OSError | None = None
+
+    def __call__(self, event: Event) -> None:
+        if self._error is not None:
+            return
+        try:
+            for part in self._parts:
+                part(event)
+        except OSError as error:
+            self._error = error
+
+    def raise_for_error(self) -> None:
+        """Raise what kept them from writing, if anything did."""
+        if self._error is not None:
+            raise self._error
 
 
 def shortened(text: str, width: int = _WIDTH) -> str:

@@ -276,3 +276,43 @@ def test_a_closed_pipe_ends_quietly() -> None:
 def test_commands_with_no_name_of_an_attribute_are_left_out() -> None:
     assert Entry.of("x", "module") is None
     assert _commands.GROUP == "catenary.commands"
+
+
+@pytest.mark.parametrize(
+    ("command", "closing", "code", "said"),
+    [
+        ("components end", ">&-", 0, ""),
+        ("check -", "<&-", 2, "Error: there is nothing to read: stdin is closed\n"),
+        ("--help", ">/dev/full", 1, "error: No space left on device\n"),
+        ("schema", ">/dev/full", 1, "error: No space left on device\n"),
+        ("--help", ">/dev/full 2>&1", 1, ""),
+    ],
+)
+def test_streams_that_are_closed_or_full_are_told_in_a_sentence(
+    command: str, closing: str, code: int, said: str
+) -> None:
+    if "full" in closing and not os.path.exists("/dev/full"):  # noqa: PTH110
+        pytest.skip("this system has no /dev/full")
+    script = f'{sys.executable} -c "from catenary.cli import main; main()" {command} {closing}'
+    done = subprocess.run(script, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.endswith(said)
+    assert "Traceback" not in done.stderr
+
+
+def test_what_listeners_cannot_write_is_raised_once_and_after_the_run() -> None:
+    from catenary.cli.trace import Writers
+
+    heard: list[Any] = []
+
+    def write(event: Any) -> None:
+        heard.append(event)
+        raise BrokenPipeError
+
+    writers = Writers([write])
+    writers.raise_for_error()
+    for event in range(3):
+        writers(event)  # type: ignore[arg-type]
+    with pytest.raises(BrokenPipeError):
+        writers.raise_for_error()
+    assert heard == [0]

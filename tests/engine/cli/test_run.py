@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,7 +115,7 @@ def test_a_file_that_vanished_is_told(hot: Path) -> None:
     from catenary.cli._input import Source
 
     with pytest.raises(click.UsageError, match="cannot read /nowhere/x: No such file"):
-        Source(file="/nowhere/x").read()
+        next(Source(file="/nowhere/x").chunks())
 
 
 def test_text_that_is_not_utf_8_is_refused(call: Call, hot: Path) -> None:
@@ -346,3 +347,22 @@ def test_a_trace_tells_what_travelled_where(call: Call, hot: Path) -> None:
 def test_the_program_itself_runs_a_chain(hot: Path) -> None:
     done = subprocess.run([*CATENARY, "run", str(hot), "-"], input=b'{"t": 50}', capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b'{"t": 50}\n', b"")
+
+
+def test_an_interrupt_ends_the_wait_for_input(hot: Path) -> None:
+    code = "import sys; from catenary.cli import main; main(['run', sys.argv[1], '-', '--trace'])"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(hot)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+        assert process.stderr is not None
+        assert process.stderr.read().strip() == "interrupted"
+
+
+def test_a_line_that_is_no_text_is_named(call: Call, hot: Path) -> None:
+    result = call("run", hot, "--lines", "-", stdin=b'{"t": 1}\n\xff\n')
+    assert result.exit_code == 2
+    assert "line 2: the data is not UTF-8" in result.stderr
+    assert result.stdout == '{"t": 1}\n'

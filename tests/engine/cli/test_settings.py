@@ -53,7 +53,7 @@ def test_set_reaches_the_settings_of_nodes(call: Call, chain_file: Callable[...,
     ("setting", "text"),
     [
         ("a=1", "write --set global.a=VALUE"),
-        ("global=1", "write --set global.global=VALUE"),
+        ("global=1", "write --set global.KEY=VALUE"),
         ("global.=1", "is no property"),
         ("global.a..b=1", "is empty"),
         ("global.a", "has no '='"),
