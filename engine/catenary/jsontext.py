@@ -19,8 +19,20 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value - value != 0:
+        raise ValueError(f"{digits} is too large for a number")
+    return value
+
+
 def _stdlib_loads(text: str | bytes) -> Json:
-    return json.loads(text, parse_constant=_refuse)
+    if not isinstance(text, str):
+        text = text.decode()
+    value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    if "\\ud" in text or "\\uD" in text:
+        _stdlib_dumps(value).encode()  # half of a surrogate pair is a ValueError
+    return value
 
 
 def _stdlib_dumps(value: Json) -> str:

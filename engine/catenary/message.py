@@ -23,6 +23,13 @@ BINARY: Final = "BINARY"
 _UNREAD: Final[Any] = object()
 _NO_METADATA: Final[Metadata] = MappingProxyType({})
 _new: Final = object.__new__
+_WIRE: Final[Mapping[str, tuple[type[Any], str]]] = {
+    "ts": (int, "a whole number"),
+    "id": (str, "a text"),
+    "type": (str, "a text"),
+    "dataType": (str, "a text"),
+    "metadata": (Mapping, "a mapping"),
+}
 
 
 class Message:
@@ -250,13 +257,22 @@ class Message:
         """Read the wire form. `data` is decoded from hex only when `dataType` is `BINARY`.
 
         Raises:
-            ValueError: When `BINARY` data is no hex.
+            ValueError: When `BINARY` data is no hex, or a part is of the wrong kind.
         """
+        for key, (kind, name) in _WIRE.items():
+            part = wire.get(key)
+            if part is not None and (not isinstance(part, kind) or isinstance(part, bool)):
+                raise ValueError(f"{key!r} of a message must be {name}, not {part!r:.60}")
         data_type = wire.get("dataType") or JSON
         data = wire.get("data", "")
         if data_type == BINARY and isinstance(data, str):
-            data = bytes.fromhex(data)
-        return cls(data, wire.get("type") or "", data_type, wire.get("metadata"), wire.get("id"), wire.get("ts"))
+            try:
+                data = bytes.fromhex(data)
+            except ValueError:
+                raise ValueError(f"'data' of a BINARY message must be hex digits, not {data!r:.60}") from None
+        return cls(
+            data, wire.get("type") or "", data_type, wire.get("metadata"), wire.get("id") or None, wire.get("ts")
+        )
 
     def __eq__(self, other: object) -> bool:
         """Tell whether data, types, metadata and id are the same."""

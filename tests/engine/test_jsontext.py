@@ -47,7 +47,10 @@ def test_what_is_no_json_is_refused(dumps, value):
 
 
 @pytest.mark.parametrize("loads", LOADS)
-@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "-Infinity", "{", "", "{'a': 1}", "[1,]", b"\xff"])
+@pytest.mark.parametrize(
+    "text",
+    ["NaN", "[Infinity]", "-Infinity", "{", "", "{'a': 1}", "[1,]", b"\xff", "[1e999]", r'"\ud800"', r'["\uDC00"]'],
+)
 def test_what_is_no_json_is_not_read(loads, text):
     with pytest.raises(ValueError):
         loads(text)

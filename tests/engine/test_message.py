@@ -201,3 +201,18 @@ def test_message_is_shown_shortly():
 
 def test_metadata_text():
     assert [metadata_text(value) for value in ("a", None, 1, True, [1])] == ["a", "", "1", "true", "[1]"]
+
+
+@pytest.mark.parametrize(
+    ("wire", "text"),
+    [
+        ({"ts": "x"}, "'ts' of a message must be a whole number, not 'x'"),
+        ({"ts": True}, "'ts' of a message must be a whole number"),
+        ({"id": 5}, "'id' of a message must be a text"),
+        ({"metadata": [1]}, "'metadata' of a message must be a mapping"),
+        ({"dataType": "BINARY", "data": "xy"}, "must be hex digits"),
+    ],
+)
+def test_a_malformed_wire_form_is_told(wire, text):
+    with pytest.raises(ValueError, match=text):
+        Message.from_dict(wire)
