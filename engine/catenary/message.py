@@ -130,19 +130,15 @@ class Message:
 
         JSON is parsed; empty JSON is `{}`; JSON that does not parse, text and bytes are the text.
         """
-        value = self._value
+        value: Json = self._value
         if value is _UNREAD:
-            value = self._value = self._read()
+            data = self._data
+            try:
+                value = loads(data) if self._data_type == JSON else self.text
+            except (ValueError, RecursionError):  # too deeply nested counts as no JSON
+                value = self.text if data and not data.isspace() else {}
+            self._value = value
         return value
-
-    def _read(self) -> Json:
-        data = self._data
-        if self._data_type != JSON:
-            return self.text
-        try:
-            return loads(data) if data and not data.isspace() else {}
-        except (ValueError, RecursionError):  # too deeply nested counts as no JSON
-            return self.text
 
     @property
     def id(self) -> str:

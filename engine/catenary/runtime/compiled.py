@@ -131,6 +131,7 @@ class Compiled:
 
     Attributes:
         first: The entry; None when the chain has no nodes.
+        entry: The same, where a run can begin at it without counting anything; else None.
         gated: True when the chain has `end` nodes, so that ordinary ends elsewhere are no answers.
     """
 
@@ -141,6 +142,7 @@ class Compiled:
     gated: bool
     limits: Limits
     chain_id: str = ""
+    entry: Step | None = None
 
     def from_node(self, node_id: str) -> Compiled:
         """Give the chain as it runs from one node on: gated only when an `end` node comes after that one."""
@@ -152,7 +154,8 @@ class Compiled:
                     if step not in seen:
                         seen.add(step)
                         waiting.append(step)
-        return replace(self, first=self.by_id[node_id], gated=any(step.__class__ is EndStep for step in seen))
+        gated = any(step.__class__ is EndStep for step in seen)
+        return replace(self, first=self.by_id[node_id], entry=None, gated=gated)
 
     def only_node(self, node_id: str) -> Compiled:
         """Give a chain of this one node, with nothing after it."""
@@ -162,7 +165,7 @@ class Compiled:
         joins: tuple[Step, ...] = ()
         if alone.join >= 0:
             alone.join, joins = 0, (alone,)
-        return replace(self, steps=(alone,), by_id={node_id: alone}, first=alone, joins=joins, gated=False)
+        return replace(self, steps=(alone,), by_id={node_id: alone}, first=alone, entry=None, joins=joins, gated=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,8 @@ def compile_chain(
     for step in steps:
         _connect(step, following[step.index])
     gated = any(step.__class__ is EndStep for step in steps)
-    return Compiled(tuple(steps), by_id, entry, joins, gated, limits or Limits(), owner.id)
+    counts = entry is None or entry.reach or entry.cyclic or entry.join >= 0
+    return Compiled(tuple(steps), by_id, entry, joins, gated, limits or Limits(), owner.id, None if counts else entry)
 
 
 def _make_step(owner: Any, placed: Placed, index: int) -> Step:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from catenary.chain import Chain
     from catenary.events import Listener
+    from catenary.runtime.tokens import Token
 
 NO_NODES = "the rule chain has no nodes"
 
@@ -32,10 +33,8 @@ def begin(run: Run, message: Message, start: str | Iterable[str] | None) -> None
         first = compiled.first
         if first is None:
             run.end_with("", Failed(EngineError(NO_NODES)), message)
-        elif first.reach or first.cyclic or first.join >= 0:
-            run.start(((first, message),))
         else:
-            run.ready.append((first, message, None, ""))
+            run.start(((first, message),))
         return
     names = [start] if isinstance(start, str) else list(start)
     unknown = [name for name in names if name not in compiled.by_id]
@@ -93,34 +92,38 @@ async def perform(  # noqa: C901 - what every run goes through, without a call m
         run.has_loop = False
     if timeout is not None:
         _limit_time(run, timeout)
+    watch = run.watch
+    token: Token | None = None
     chain.active += 1
     try:
         if chain.must_open:
             await open_rest(chain, run)
-        begin(run, message, start)
-        if run.watch is not None:
-            run.watch.publish(RunStarted, chain.id, message=message)
-        ready = run.ready
-        if ready:
-            token = ready.pop()
-            if timeout is None:
-                token = run.glide(ready, token)
-            if token is not None:
-                await run.work(ready, None, token)
-                if run.crew is not None:
-                    await run.crew.settle()
-        elif run.attended:
-            await run.attend(0)  # a chain without nodes
+        if watch is not None:
+            watch.publish(RunStarted, chain.id, message=message)
+        entry = run.compiled.entry
+        if start is None and entry is not None:
+            token = (entry, message, None, "")
+        else:
+            begin(run, message, start)
+            token = run.ready.pop() if run.ready else None
+            if token is None and run.attended:
+                await run.attend(0)  # a chain without nodes
+        if token is not None and timeout is None:
+            token = run.glide(run.ready, token)
+        if token is not None:
+            await run.work(run.ready, None, token)
+            if run.crew is not None:
+                await run.crew.settle()
     except BaseException as error:
         await _cut_short(chain, run, error)
     finally:
-        if run.crew is not None or timeout is not None:
+        if token is not None or timeout is not None:
             run.let_go()
         chain.active -= 1
         if chain.retired and not chain.active:
             await chain.close_if_idle(has_loop=run.has_loop)
     outcome = Outcome(run, message)
-    if run.watch is not None:
+    if watch is not None:
         _publish_outcome(chain, run, outcome)
     return outcome
 
