@@ -38,7 +38,10 @@ def duration(text: Json) -> timedelta:
         return timedelta()
     if not parts or "".join(number + unit for number, unit in parts) != body or len(body) > 100:
         raise EvaluationError(f"duration(): {text[:40]!r} is no duration; write it as in '1h30m', '250ms'")
-    total = sum((timedelta(seconds=float(number) * _SECONDS[unit]) for number, unit in parts), timedelta())
+    try:
+        total = sum((timedelta(seconds=float(number) * _SECONDS[unit]) for number, unit in parts), timedelta())
+    except OverflowError:
+        raise EvaluationError(f"duration(): {text[:40]!r} is too long") from None
     return -total if text.startswith("-") else total
 
 

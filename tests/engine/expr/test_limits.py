@@ -40,6 +40,7 @@ def doubled(step: str, start: str, times: int = 64) -> str:
         "reduce(1..5000, [#acc], 1)",
         "bitshl(1, 9999) * bitshl(1, 9999)",
         "bitshl(bitshl(1, 9999), 9999)",
+        "duration('99999999999999999h')",
         "reduce(1..30, replace(#acc, 'a', 'aa'), 'a')",
         "reduce(1..30, join([#acc, #acc]), 'a')",
         "reduce(1..99, flatten([#acc, #acc]), [1])",
