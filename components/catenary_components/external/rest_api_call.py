@@ -61,7 +61,7 @@ class RestApiCallConfig(Config):
     @classmethod
     def _names_an_address(cls, url: Template) -> Template:
         if not str(url.source or "").strip():
-            raise ValueError("the address to call is blank")
+            raise ValueError("must be the address to call, and is blank")
         return url
 
     @property

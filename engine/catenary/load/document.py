@@ -45,6 +45,14 @@ class Document:
     connection_paths: tuple[Path, ...] = ()
     endpoint_paths: tuple[Path, ...] = field(default=())
 
+    def place_of_node(self, node_id: str) -> tuple[int, int]:
+        """Give line and column of a node; zeros for a chain without a text."""
+        for node, path in zip(self.definition.nodes, self.node_paths, strict=True):
+            if node.id == node_id:
+                place = self.places.of(path)
+                return place.line, place.column
+        return 0, 0
+
     def path_to(self, base: Path, *keys: str) -> Path:
         """Follow keys from `base`, matched without regard to case, as far as they are there."""
         path = base
@@ -77,6 +85,10 @@ def read(source: str | FilePath | dict[str, Json], *, file: str = "") -> Documen
     """
     from catenary.load.envelope import read_envelope
 
+    kind = type(source).__name__
+    if not isinstance(source, (str, FilePath, dict)):  # type: ignore[redundant-expr] - callers may not check types
+        hint = "give a path, the text of a chain, or the chain as a dict"
+        raise ChainError(f"a chain cannot be read from a value of type {kind}", file=file, hint=hint)
     if isinstance(source, dict):
         return read_envelope(Parsed(_copied(source, file), Places()), file)
     if isinstance(source, FilePath) or _is_path(source):
@@ -112,7 +124,11 @@ def _file_text(path: FilePath, file: str) -> str:
     except UnicodeDecodeError as error:
         place = Lines(raw[: error.start].decode("utf-8")).place(error.start)
         raise ChainSyntaxError(
-            "the file is not UTF-8 text", file=file, line=place.line, hint="save it with the encoding UTF-8"
+            "the file is not UTF-8 text",
+            file=file,
+            line=place.line,
+            column=place.column,
+            hint="save it with the encoding UTF-8",
         ) from error
 
 

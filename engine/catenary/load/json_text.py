@@ -211,7 +211,9 @@ class _Reader:
             return f"JSON writes {said}" if said else "texts stand in double quotes"
         if first == ",":
             return "remove the comma, or write a value before it"
-        return self._comment_hint(at)
+        if not first:
+            return "the end is missing: was the file cut off?"
+        return "write a value before it" if first in "]}" else self._comment_hint(at)
 
     def _key_hint(self, at: int, start: int) -> str:
         first = self.text[at : at + 1]

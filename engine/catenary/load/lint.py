@@ -78,7 +78,7 @@ def _lint_head(report: Report, definition: ChainDefinition) -> None:
     if not definition.nodes:
         nodes = document.path_to((), "metadata", "nodes")
         listed = value_at(document.value, nodes)
-        if not (isinstance(listed, list) and listed):
+        if isinstance(document.value, dict) and not (isinstance(listed, list) and listed):
             report.add("chain.no-nodes", nodes, "the rule chain has no nodes")
     elif index >= len(definition.nodes):
         text = f"firstNodeIndex is {index}, past the {len(definition.nodes)} nodes: the chain counts as empty"

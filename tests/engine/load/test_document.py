@@ -212,3 +212,9 @@ def test_json_behind_a_comment_is_told_so(comment):
     with pytest.raises(ChainSyntaxError) as raised:
         read(comment + "{}")
     assert raised.value.hint.startswith("JSON has no comments")
+
+
+@pytest.mark.parametrize("source", [5, None, b"{}"])
+def test_what_is_no_source_is_refused(source):
+    with pytest.raises(ChainError, match="cannot be read from a value of type"):
+        read(source)

@@ -139,3 +139,10 @@ def test_depth_is_limited_without_a_crash(opening, closing):
     assert parse_json(deep).value
     with pytest.raises(ChainSyntaxError, match="nested more than"):
         parse_json(opening * 100_000)
+
+
+@pytest.mark.parametrize(("text", "hint"), [('{"a": [', "cut off"), ('{"a": }', "write a value before it")])
+def test_a_missing_value_comes_with_a_cure(text, hint):
+    with pytest.raises(ChainSyntaxError) as caught:
+        parse_json(text)
+    assert hint in caught.value.hint
