@@ -41,6 +41,7 @@ class Chain:
         engine: The engine it belongs to.
         environment: What its expressions, templates and scripts were compiled with.
         must_open: True while components with an `async def open` wait for the first run.
+        stuck_at: The id of the node whose component could not be opened.
         version: 1 for the first one loaded under the id, one more with each reload.
     """
 
@@ -61,6 +62,7 @@ class Chain:
         self.active = 0
         self.retired = False
         self.must_open = False
+        self.stuck_at = ""
         self._limits = limits
         self._nodes = list(nodes)
         self._opened: list[Component[Any]] = []
@@ -145,6 +147,7 @@ class Chain:
             try:
                 component.open(opening_context(step))
             except Exception as error:
+                self.stuck_at = step.node_id
                 error.add_note(f"while node {step.node_id!r} ({step.node.type}) was opened")
                 self.close_now()
                 raise

@@ -100,9 +100,16 @@ class Engine:
         """Register a function for `functions` nodes: `@engine.function("double")` above `def double(ctx, msg)`.
 
         The function gets the context and the message, and returns what a component's `run` may return.
+
+        Raises:
+            EngineError: When the name is missing, or what is registered cannot be called.
         """
+        if callable(name):  # written without brackets, the function itself arrives as the name
+            raise EngineError(f"{name!r} has no name for chains", hint="write @engine.function('name') above it")
 
         def register(function: FunctionT) -> FunctionT:
+            if not callable(function):
+                raise EngineError(f"{function!r} cannot be called, so it cannot be the function {name!r}")
             self.functions[name] = function
             return function
 
@@ -202,6 +209,8 @@ class Engine:
         """Give the present version of a chain. Raises: EngineError: when there is no such chain."""
         chain = self._chains.get(chain_id)
         if chain is None:
+            if self._closed:
+                raise EngineError("the engine is closed", hint="run messages before it is closed")
             known = ", ".join(sorted(repr(name) for name in self._chains)) or "none"
             raise EngineError(f"ruleChain id={chain_id} not found", hint=f"loaded chains: {known}")
         return chain
@@ -226,7 +235,7 @@ class Engine:
         from catenary.load import Document, read
 
         if self._closed:
-            raise EngineError("the engine is closed")
+            raise EngineError("the engine is closed", hint="load chains before it is closed, or make another engine")
         return source if isinstance(source, Document) else read(source)
 
     def _settings(self, document: Document) -> Settings:
@@ -269,7 +278,9 @@ class Engine:
             chain.open()
         except Exception as error:
             text = "; ".join([f"{error}", *getattr(error, "__notes__", [])])
-            raise ChainInvalid([Problem("chain.open-failed", text, file=document.file)], file=document.file) from error
+            line, column = document.place_of_node(chain.stuck_at)
+            problem = Problem("chain.open-failed", text, getattr(error, "hint", ""), document.file, line, column)
+            raise ChainInvalid([problem], file=document.file) from error
         return chain
 
     def _retire(self, chain: Chain) -> None:

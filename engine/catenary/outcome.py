@@ -82,8 +82,9 @@ class Outcome:
         step = self._run.compiled.by_id.get(end.node_id)
         node_type = step.node.type if step else ""
         cause = str(end.error) if end.error is not None else str(end.message.metadata.get("errorMsg") or "")
+        place = f"node {end.node_id!r} ({node_type}): " if end.node_id else ""  # a chain without nodes fails at none
         error = NodeError(
-            f"node {end.node_id!r} ({node_type}): {cause or 'ended as Failure'}",
+            f"{place}{cause or 'ended as Failure'}",
             run_id=self.run_id,
             node_id=end.node_id,
             node_type=node_type,

@@ -348,3 +348,27 @@ def test_tool_without_a_name_is_refused_and_can_be_given_one(engine):
         engine.tool(nameless)
     engine.tool(nameless, name="most")
     assert engine.tools["most"] is nameless
+
+
+def test_a_function_without_a_name_and_a_name_without_a_function_are_refused(engine):
+    with pytest.raises(EngineError, match="has no name") as caught:
+        engine.function(len)
+    assert "@engine.function('name')" in caught.value.hint
+    with pytest.raises(EngineError, match="cannot be called"):
+        engine.function("five")(5)
+
+
+def test_a_closed_engine_says_so(engine):
+    chain = load(engine, {"a": None})
+    engine.close_sync()
+    for call in (lambda: engine.run_sync("x", {}), lambda: chain.run_sync({}), lambda: engine.load({})):
+        with pytest.raises(EngineError, match="the engine is closed"):
+            call()
+
+
+def test_what_cannot_be_opened_is_told_with_its_place(engine):
+    text = '{"metadata": {"nodes": [{"id": "a", "type": "end"},\n {"id": "b", "type": "t/opensNever"}]}}'
+    with pytest.raises(ChainInvalid) as caught:
+        engine.load(text)
+    problem = caught.value.problems[0]
+    assert (problem.line, problem.column) == (2, 2)

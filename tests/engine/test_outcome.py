@@ -132,3 +132,8 @@ def test_run_id_is_kept(engine):
     outcome = run(engine, SUCCESS)
     assert outcome.run_id == outcome.run_id
     assert outcome.run_id != run(engine, SUCCESS, id="d").run_id
+
+
+def test_a_chain_without_nodes_fails_at_no_node(engine):
+    outcome = engine.load({"ruleChain": {"id": "none"}, "metadata": {"nodes": []}}).run_sync("x")
+    assert str(outcome.error) == "the rule chain has no nodes"
