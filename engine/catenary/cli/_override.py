@@ -34,7 +34,8 @@ def load_chain(engine: Engine, path: str, overrides: Iterable[str]) -> Chain:
     before = {problem.text for problem in engine.check(document)}
     document = changed(document, changes)
     for problem in engine.check(document):
-        if problem.code == "config.unknown-option" and problem.text not in before:
+        is_wrong = problem.severity == "error" or problem.code == "config.unknown-option"
+        if is_wrong and problem.text not in before:  # its place in the file is not where the value came from
             raise bad(_OPTION, f"{problem.text}; {problem.hint}" if problem.hint else problem.text)
     return engine.load(document)
 

@@ -37,6 +37,8 @@ def components(node_type: str | None, form: str) -> None:
     from catenary.registry import Registry
 
     registry = Registry()
+    if node_type is not None:
+        need_type(registry, node_type)
     if form == "json":
         _write_json(registry.form(node_type) if node_type else [registry.form(name) for name in registry.types()])
     elif node_type:
@@ -45,6 +47,13 @@ def components(node_type: str | None, form: str) -> None:
         click.echo("\n".join(_listed(registry)))
         for package, reason in registry.broken.items():
             click.echo(f"warning: the components of {package!r} are missing: {reason}", err=True)
+
+
+def need_type(registry: Registry, node_type: str) -> None:
+    """Make sure that there is such a type. Raises: click.BadParameter: when there is none."""
+    if registry.find(node_type) is None:
+        text = f"there is no component {node_type!r}; {registry.hint(node_type)}"
+        raise click.BadParameter(text, param_hint="'TYPE'")
 
 
 def _write_json(value: Json) -> None:

@@ -17,8 +17,11 @@ def schema(node_type: str | None) -> None:
     """
     import json
 
+    from catenary.cli.components import need_type
     from catenary.registry import Registry
 
     registry = Registry()
+    if node_type is not None:
+        need_type(registry, node_type)
     found = registry.chain_schema() if node_type is None else registry.schema(node_type)
     click.echo(json.dumps(found, ensure_ascii=False, indent=2))

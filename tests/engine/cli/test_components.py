@@ -70,7 +70,7 @@ def test_a_component_without_examples_and_options_is_explained(call: Call) -> No
 
 def test_an_unknown_type_gets_a_guess(call: Call) -> None:
     result = call("components", "restApiCal")
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert "did you mean 'restApiCall'?" in result.stderr
 
 
@@ -98,5 +98,5 @@ def test_the_schema_is_that_of_the_whole_language(call: Call) -> None:
 def test_the_schema_of_one_configuration(call: Call) -> None:
     assert json.loads(call("schema", "jsFilter").stdout) == Registry().schema("jsFilter")
     result = call("schema", "jsFiltr")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "did you mean 'jsFilter'?" in result.stderr
