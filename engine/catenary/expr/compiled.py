@@ -8,7 +8,8 @@ times quicker to make and to compile than a tree.
 from __future__ import annotations
 
 import ast
-from functools import partial
+from functools import lru_cache, partial
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr import operators
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from catenary.message import Message
 
 FILE: Final = "<expression>"
-_SOURCE: Final = "source"
 
 
 def unknown(reason: str) -> Json:
@@ -91,10 +91,10 @@ class Compiler(Inline):
     def _access(self, node: ast.expr, target: ast.expr, name: str, slow: Callable[..., Json]) -> str:
         mapping = self._text_map(target)
         if mapping:
-            return f"{mapping}.get({name!r}, '')"
+            return f"{mapping}.get({self.name_of(name)}, '')"
         first, held = self.held(self.rewrite(target))
-        failing = self.invoke(slow, held, repr(name), at=node)
-        return f"({held}.get({name!r}) if {first}.__class__ is {self.name_of(dict)} else {failing})"
+        failing = self.invoke(slow, held, self.name_of(name), at=node)
+        return f"({held}.get({self.name_of(name)}) if {first}.__class__ is {self.name_of(dict)} else {failing})"
 
     # -- calls
 
@@ -129,20 +129,20 @@ class Compiler(Inline):
         return f"(lambda {parameters}: {bare(self.rewrite(node.body))})"
 
     def _charge(self, node: ast.Call) -> str:
-        return f"\n#{node.col_offset}\n{self.budget()}.charge({bare(self.rewrite(node.args[0]))})"
+        return f"{self.mark(node)}{self.budget()}.charge({bare(self.rewrite(node.args[0]))})"
 
     def _payload(self, node: ast.Call) -> str:
         owner = _text(node.args[0])
         return self.invoke(payload, self._output(owner) if owner else "msg", at=node)
 
     def _output(self, node_id: str) -> str:
-        return f"{self.name_of(output_of)}(ctx, {node_id!r})"
+        return f"{self.name_of(output_of)}(ctx, {self.name_of(node_id)})"
 
     def _node(self, node: ast.Call) -> str:
         return self.invoke(record, self._output(_text(node.args[0])), at=node)
 
     def _named(self, node: ast.Call) -> str:
-        return f"msg._metadata.get({_text(node.args[0])!r})"
+        return f"msg._metadata.get({self.rewrite(node.args[0])})"
 
     def _path(self, node: ast.Call) -> str:
         path_of = partial(lookup, self.environment)
@@ -230,38 +230,44 @@ def compile_closure(
     """
     compiler = Compiler(environment, functions, with_metadata=with_metadata)
     value = bare(compiler.rewrite(tree))
-    text = (_COUNTED_FRAME if compiler.uses_budget else _FRAME).replace("VALUE", value)
-    namespace: dict[str, Any] = {
-        "__builtins__": {"Exception": Exception},
-        "Budget": Budget,
-        _SOURCE: text,
-        **compiler.namespace,
-    }
+    frame = _COUNTED_FRAME if compiler.uses_budget else _FRAME
+    text = frame.replace("NAMES", ", ".join(compiler.namespace)).replace("VALUE", value)
+    namespace: dict[str, Any] = {"__builtins__": {"Exception": Exception}}
 
     def explained(error: BaseException) -> BaseException:
-        return explain(error, _failed_at(error.__traceback__, namespace))
+        number = _failed_at(error.__traceback__, namespace, text)
+        return explain(error, compiler.places[number] if number >= 0 else -1)
 
-    namespace["explain"] = explained
-    exec(compile(text, FILE, "exec"), namespace)
-    closure: Callable[..., Json] = namespace["expression"]
+    make = FunctionType(_code_of(text), namespace)
+    closure: Callable[..., Json] = make(explained, Budget, *compiler.namespace.values())
     return closure
 
 
-def _failed_at(traceback: TracebackType | None, namespace: dict[str, Any]) -> int:
-    """Give the offset of what the innermost frame of a closure was doing; -1 when that is unknown."""
+@lru_cache(maxsize=512)
+def _code_of(text: str) -> CodeType:
+    """Compile a text; expressions that differ in names and literals only have the same, and share the code."""
+    module = compile(text, FILE, "exec")
+    return next(constant for constant in module.co_consts if isinstance(constant, CodeType))
+
+
+def _failed_at(traceback: TracebackType | None, namespace: dict[str, Any], text: str) -> int:
+    """Give the number of the call that the innermost frame of a closure was in; -1 when that is unknown."""
     line = 0
     while traceback is not None:
         if traceback.tb_frame.f_globals is namespace:
             line = traceback.tb_lineno
         traceback = traceback.tb_next
-    lines: list[str] = namespace[_SOURCE].split("\n")[:line]
-    return next((int(text[1:]) for text in reversed(lines) if text.startswith("#")), -1)
+    marks = [mark for mark in text.split("\n")[:line] if mark.startswith("#")]
+    return int(marks[-1][1:]) if marks else -1
 
 
-_FRAME: Final = """def expression(msg, ctx=None):
- try:
-  return (VALUE)
- except Exception as error:
-  raise explain(error) from error
+# What the closure uses are its free variables: globals would be looked up anew whenever shared code runs for another.
+_FRAME: Final = """def make(explain, Budget, NAMES):
+ def expression(msg, ctx=None):
+  try:
+   return (VALUE)
+  except Exception as error:
+   raise explain(error) from error
+ return expression
 """
-_COUNTED_FRAME: Final = _FRAME.replace(" try:", " budget = Budget()\n try:", 1)
+_COUNTED_FRAME: Final = _FRAME.replace("  try:", "  budget = Budget()\n  try:", 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr import operators
@@ -48,12 +47,14 @@ class Inline:
     """The part of the compiler that writes operators.
 
     Every text that is made may stand anywhere in an expression: it is a name, a literal, a call, or in parentheses.
-    What can fail is a call, and is written on a line of its own after a comment with its offset in the source.
-    Names of an author are never written, so that no text of an author is ever read as Python.
+    What can fail is a call, and is written on a line of its own after a comment with its number in `places`.
+    Names and literals of an author are never written: no text of an author is ever read as Python, and expressions of
+    the same shape have the same text.
     """
 
     def __init__(self) -> None:
         self.namespace: dict[str, Any] = {}
+        self.places: list[int] = []  # offsets in the source
         self.uses_budget = False
         self._globals: dict[int, str] = {}
         self._temporaries = 0
@@ -79,7 +80,12 @@ class Inline:
 
     def invoke(self, function: Callable[..., Any], *arguments: str, at: ast.expr) -> str:
         """Call a function of the engine; when it fails, the place of `at` is told."""
-        return f"\n#{at.col_offset}\n{self.name_of(function)}({', '.join(map(bare, arguments))})"
+        return f"{self.mark(at)}{self.name_of(function)}({', '.join(map(bare, arguments))})"
+
+    def mark(self, at: ast.expr) -> str:
+        """Say whose place is told when the call that follows fails."""
+        self.places.append(at.col_offset)
+        return f"\n#{len(self.places) - 1}\n"
 
     def held(self, text: str) -> tuple[str, str]:
         """Give a text for the first use of a value, and one for further uses."""
@@ -98,10 +104,7 @@ class Inline:
 
     def _constant(self, node: ast.Constant) -> str:
         value: Any = node.value
-        if value.__class__ is float and not math.isfinite(value):
-            return self.name_of(value)
-        text = repr(value)
-        return f"({text})" if text[0] == "-" else text
+        return repr(value) if value is None or value is True or value is False else self.name_of(value)
 
     def _list(self, node: ast.List) -> str:
         return f"[{', '.join([bare(self.rewrite(element)) for element in node.elts])}]"

@@ -390,3 +390,13 @@ def test_nothing_in_a_text_is_read_as_python() -> None:
         )
         == 6
     )
+
+
+def test_expressions_of_one_shape_are_told_apart() -> None:
+    first, second = Expression.compile("msg.abc + 1"), Expression.compile("1 == 1 ? msg.b  +  22 : 0")
+    third = Expression.compile("msg.s + 5")
+    message = Message({"abc": 1, "b": 2, "s": "x"})
+    assert (first.evaluate(message), second.evaluate(message)) == (2, 24)
+    with pytest.raises(ExpressionError, match="'msg.s \\+ 5', line 1, column 1: '\\+' cannot take string and int"):
+        third.evaluate(message)
+    assert first.call.__code__ is third.call.__code__
