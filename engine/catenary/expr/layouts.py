@@ -54,6 +54,8 @@ def format_layout(moment: datetime, layout: str) -> str:
             pieces.append(token)
         elif token[0] in ".,":
             pieces.append(_fraction(moment, token))
+        elif token == "2006":
+            pieces.append(f"{moment.year:04d}")  # `%Y` leaves out the zeros of the first thousand years
         elif token == "Z07:00":
             offset = moment.strftime("%z")
             pieces.append("Z" if offset in {"", "+0000"} else f"{offset[:3]}:{offset[3:5]}")

@@ -397,6 +397,6 @@ def test_expressions_of_one_shape_are_told_apart() -> None:
     third = Expression.compile("msg.s + 5")
     message = Message({"abc": 1, "b": 2, "s": "x"})
     assert (first.evaluate(message), second.evaluate(message)) == (2, 24)
-    with pytest.raises(ExpressionError, match="'msg.s \\+ 5', line 1, column 1: '\\+' cannot take string and int"):
+    with pytest.raises(ExpressionError, match=r"'msg\.s \+ 5', line 1, column 1: '\+' cannot take string and int"):
         third.evaluate(message)
     assert first.call.__code__ is third.call.__code__

@@ -332,3 +332,7 @@ def test_functions_do_not_change_the_payload() -> None:
 def test_each_function_says_what_it_does() -> None:
     assert all(function.doc.endswith(".") and len(function.doc) > 8 for function in FUNCTIONS.values())
     assert len(FUNCTIONS) > 70
+
+
+def test_a_year_has_four_digits() -> None:
+    assert Expression.compile("date('0012-03-04').Format('2006-01-02')").evaluate(Message("")) == "0012-03-04"
