@@ -85,7 +85,8 @@ def run(ctx: click.Context, file: str, **options: Any) -> None:
     which do not replace variables that are set, and global.key=value lines.
 
     With --format json stdout gets one object: runId, status, ok, error, and of each end nodeId, relation, error,
-    gated and message. With --lines that is a list, in the order of the lines.
+    gated and message, whose data is text, or hexadecimal digits when it is BINARY. With --lines that is a list, in the
+    order of the lines.
 
     Exit codes: 0 the run completed, 1 it failed or ran out of time, 2 wrong usage, 3 the chain is invalid, 6 it
     paused, 130 interrupted. With --lines, 1 when any run failed; an interrupt keeps what is done.
