@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from catenary.runtime.tokens import Ready, Token
     from catenary.runtime.watch import Watch
 
-ASYNC_STRIDE = 8  # visits of async nodes between two looks at the clock
+ASYNC_STRIDE = 16  # visits of async nodes between two looks at the clock
 SLICE_S = 0.005  # how long one chain may keep the event loop to itself
 
 CANCELLED = "processing cancelled: context canceled"
@@ -203,8 +203,6 @@ class Run(InlineRun):
             except (Exception, CancelledError) as error:
                 emission = failure(error, message)
             ctx._crew = None
-            if (emission is None or emission == []) and ctx.has_emitted:
-                emission = SENT
             if task is None and root.has_loop:  # the loop came while the node was at work
                 has_loop, task, cancelling = True, root.task, root.cancelling
             if not root.live or not self.live or (task is not None and task.cancelling() > cancelling):
@@ -212,13 +210,14 @@ class Run(InlineRun):
                 self.interrupted(token)
                 raise CancelledError
             leaving: Any = emission
-            following = step.plain.get(leaving) if emission.__class__ is Relation else None
-            if following is None:
-                token = self.glide(ready, token, emission)
-            else:  # the usual way on, without a call
-                token = (following, message, step, leaving)
-                if following.__class__ is not AsyncStep:
-                    token = self.glide(ready, token)
+            if emission.__class__ is Relation:
+                following = step.plain.get(leaving)
+                if isinstance(following, AsyncStep):  # the usual way on, without a call
+                    token = (following, message, step, leaving)
+                    continue
+            elif (emission is None or leaving == []) and ctx.has_emitted:
+                leaving = SENT
+            token = self.glide(ready, token, leaving)
 
     async def emit_from(self, ctx: Context, relation: Relation | str, message: Message) -> None:
         """Send one emission of a visit that goes on, and wait until all that came of it is done."""
