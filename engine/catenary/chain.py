@@ -41,7 +41,6 @@ class Chain:
         engine: The engine it belongs to.
         environment: What its expressions, templates and scripts were compiled with.
         must_open: True while components with an `async def open` wait for the first run.
-        stuck_at: The id of the node whose component could not be opened.
         version: 1 for the first one loaded under the id, one more with each reload.
     """
 
@@ -62,7 +61,6 @@ class Chain:
         self.active = 0
         self.retired = False
         self.must_open = False
-        self.stuck_at = ""
         self._limits = limits
         self._nodes = list(nodes)
         self._opened: list[Component[Any]] = []
@@ -132,12 +130,13 @@ class Chain:
 
     # Life
 
-    def open(self) -> None:
+    def open(self) -> list[tuple[str, Exception]]:
         """Open the components whose `open` is a plain `def`; the others are opened at first use.
 
-        Raises:
-            Exception: What an `open` raised, with a note that names the node; what was open is closed again.
+        Returns:
+            What each node that cannot be opened raised, by node id; then what was opened is closed again.
         """
+        failed: list[tuple[str, Exception]] = []
         for step in self.compiled.steps:
             component = step.component
             if inspect.iscoroutinefunction(component.open):
@@ -147,11 +146,12 @@ class Chain:
             try:
                 component.open(opening_context(step))
             except Exception as error:
-                self.stuck_at = step.node_id
-                error.add_note(f"while node {step.node_id!r} ({step.node.type}) was opened")
-                self.close_now()
-                raise
-            self._opened.append(component)
+                failed.append((step.node_id, error))
+            else:
+                self._opened.append(component)
+        if failed:
+            self.close_now()
+        return failed
 
     async def open_rest(self) -> None:
         """Open the components whose `open` is an `async def`, once, whoever asks first.

@@ -274,14 +274,17 @@ class Engine:
             environment_of(definition, settings),
             self._defaults.limits_of(definition),
         )
-        try:
-            chain.open()
-        except Exception as error:
-            text = "; ".join([f"{error}", *getattr(error, "__notes__", [])])
-            line, column = document.place_of_node(chain.stuck_at)
-            problem = Problem("chain.open-failed", text, getattr(error, "hint", ""), document.file, line, column)
-            raise ChainInvalid([problem], file=document.file) from error
+        failed = chain.open()
+        if failed:
+            problems = [self._open_problem(document, node_id, error) for node_id, error in failed]
+            raise ChainInvalid(problems, file=document.file) from failed[0][1]
         return chain
+
+    def _open_problem(self, document: Document, node_id: str, error: Exception) -> Problem:
+        node = next(node for node in document.definition.with_chain_nodes().nodes if node.id == node_id)
+        line, column = document.place_of_node(node_id)
+        text = f"node {node_id!r} ({node.type}) cannot be opened: {error}"
+        return Problem("chain.open-failed", text, getattr(error, "hint", ""), document.file, line, column)
 
     def _retire(self, chain: Chain) -> None:
         self._retired = [old for old in self._retired if not old.is_closed or old.active]

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.runtime.kit import Kind, definition, load, ways
 
 from catenary import SUCCESS, Component, Config, Engine, register
-from catenary.errors import ChainError, EngineError
+from catenary.errors import ChainError, ChainInvalid, EngineError
 
 
 @register("t/closable", category="test")
@@ -78,3 +78,25 @@ def test_one_and_true_are_not_the_same_text(engine):
     engine.load(one)
     with pytest.raises(ChainError, match="duplicate"):
         engine.load(other)
+
+
+@register("t/opens", category="test")
+class Opens(Component[Config]):
+    """Cannot be opened where its node says so."""
+
+    def open(self, ctx):
+        if ctx.node_id.startswith("bad"):
+            raise OSError(f"no {ctx.node_id}")
+
+    def run(self, ctx, msg):
+        return SUCCESS
+
+
+def test_all_nodes_that_cannot_be_opened_are_told_at_once(engine):
+    nodes = {"bad1": Kind("t/opens"), "good": Kind("t/opens"), "bad2": Kind("t/opens")}
+    with pytest.raises(ChainInvalid) as caught:
+        load(engine, nodes, ["bad1 Success good", "good Success bad2"])
+    assert [problem.text for problem in caught.value.problems] == [
+        "node 'bad1' (t/opens) cannot be opened: no bad1",
+        "node 'bad2' (t/opens) cannot be opened: no bad2",
+    ]

@@ -176,13 +176,17 @@ class Agent(Component[AgentConfig]):
 
     def _check_resolved(self, ctx: Context) -> None:
         config = self.config
+        missing: list[str] = []
+        fields: list[str] = []
         for field, value in (("url", config.url), ("key", config.key.reveal()), ("model", config.model)):
             start = value.find("${")
-            if start < 0:
-                continue
-            placeholder = value[start : value.find("}", start) + 1] or value[start:]
-            what = "URL is missing" if field == "url" else f"the {field} is missing"
-            raise _config_error(ctx, field, f"{what}: {placeholder} is not set; set this property of the engine")
+            if start >= 0:
+                placeholder = value[start : value.find("}", start) + 1] or value[start:]
+                what = "URL is missing" if field == "url" else f"the {field} is missing"
+                missing.append(f"{what}: {placeholder} is not set")
+                fields.append(field)
+        if missing:
+            raise _config_error(ctx, ", ".join(fields), "; ".join(missing))
 
     def _make_model(self, name: str, parameters: Mapping[str, Json]) -> ChatModel:
         from catenary_components.ai.models.openai import OpenAIModel

@@ -37,7 +37,7 @@ def tell(error: CatenaryError) -> None:
         return
     place = ""
     if isinstance(error, ChainError) and error.file and error.line:
-        place = f"{error.file}:{error.line}:{error.column}: "
+        place = f"{error.file}:{error.line}:{error.column}: {error.code}: "
     click.echo(f"{click.style('error', fg='red', bold=True)}: {place}{error}", err=True)
     if error.hint:
         click.echo(f"  hint: {error.hint}", err=True)
@@ -45,12 +45,15 @@ def tell(error: CatenaryError) -> None:
 
 def _cure(problem: Problem) -> str:
     """Say how a property is set from here, where an error names one that is missing and has no hint of its own."""
-    match = None if problem.hint else re.search(r"\$\{(global\.[\w.]+)\}", problem.text)
-    if match is None:
-        return ""
-    variable = match[1].replace("global.", PREFIX, 1).replace(".", "__")
-    variable = variable.upper() if variable.removeprefix(PREFIX).islower() else variable
-    return f"\n  hint: give --set {match[1]}=VALUE, or set the environment variable {variable}"
+    names = [] if problem.hint else re.findall(r"\$\{(global\.[\w.]+)\}", problem.text)
+    return "".join(
+        f"\n  hint: give --set {name}=VALUE, or set the environment variable {_variable(name)}" for name in names
+    )
+
+
+def _variable(name: str) -> str:
+    variable = name.replace("global.", PREFIX, 1).replace(".", "__")
+    return variable.upper() if variable.removeprefix(PREFIX).islower() else variable
 
 
 def problem_lines(problem: Problem) -> str:

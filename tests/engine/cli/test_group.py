@@ -184,7 +184,7 @@ def test_no_summary_of_a_name_that_is_no_module(monkeypatch: pytest.MonkeyPatch)
         (
             ChainError("no chain", file="c.json", line=2, column=3, hint="look"),
             3,
-            "error: c.json:2:3: no chain\n  hint: look",
+            "error: c.json:2:3: chain.error: no chain\n  hint: look",
         ),
         (EngineError("closed"), 1, "error: closed\n"),
         (Refused("no key"), 5, "error: no key\n"),
