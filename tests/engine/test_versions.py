@@ -80,7 +80,7 @@ def test_one_and_true_are_not_the_same_text(engine):
         engine.load(other)
 
 
-@register("t/opens", category="test")
+@register("t/opensUnlessBad", category="test")
 class Opens(Component[Config]):
     """Cannot be opened where its node says so."""
 
@@ -93,10 +93,10 @@ class Opens(Component[Config]):
 
 
 def test_all_nodes_that_cannot_be_opened_are_told_at_once(engine):
-    nodes = {"bad1": Kind("t/opens"), "good": Kind("t/opens"), "bad2": Kind("t/opens")}
+    nodes = {"bad1": Kind("t/opensUnlessBad"), "good": Kind("t/opensUnlessBad"), "bad2": Kind("t/opensUnlessBad")}
     with pytest.raises(ChainInvalid) as caught:
         load(engine, nodes, ["bad1 Success good", "good Success bad2"])
     assert [problem.text for problem in caught.value.problems] == [
-        "node 'bad1' (t/opens) cannot be opened: no bad1",
-        "node 'bad2' (t/opens) cannot be opened: no bad2",
+        "node 'bad1' (t/opensUnlessBad) cannot be opened: no bad1",
+        "node 'bad2' (t/opensUnlessBad) cannot be opened: no bad2",
     ]
