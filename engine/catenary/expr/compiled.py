@@ -229,9 +229,7 @@ def compile_closure(
         RecursionError, MemoryError, SyntaxError: When the tree is nested more deeply than Python can take.
     """
     compiler = Compiler(environment, functions, with_metadata=with_metadata)
-    value = bare(compiler.rewrite(tree))
-    frame = _COUNTED_FRAME if compiler.uses_budget else _FRAME
-    text = frame.replace("NAMES", ", ".join(compiler.namespace)).replace("VALUE", value)
+    text = closure_text(tree, compiler)
     namespace: dict[str, Any] = {"__builtins__": {"Exception": Exception}}
 
     def explained(error: BaseException) -> BaseException:
@@ -241,6 +239,13 @@ def compile_closure(
     make = FunctionType(_code_of(text), namespace)
     closure: Callable[..., Json] = make(explained, Budget, *compiler.namespace.values())
     return closure
+
+
+def closure_text(tree: ast.expr, compiler: Compiler) -> str:
+    """Give the Python text of a tree's closure; what its names stand for is in the compiler's `namespace` then."""
+    value = bare(compiler.rewrite(tree))
+    frame = _COUNTED_FRAME if compiler.uses_budget else _FRAME
+    return frame.replace("NAMES", ", ".join(compiler.namespace)).replace("VALUE", value)
 
 
 @lru_cache(maxsize=512)

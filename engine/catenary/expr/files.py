@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from catenary.expr.operators import EvaluationError, kind_of
 
 if TYPE_CHECKING:
     from catenary.expr.environment import Environment
+
+read_files: Final[ContextVar[list[Path] | None]] = ContextVar("read_files", default=None)
+"""Set to a list, it gets the path of each file that is read, for those who show where a text came from."""
 
 
 def read_text(path: object, environment: Environment) -> str:
@@ -28,6 +32,9 @@ def read_text(path: object, environment: Environment) -> str:
             content = file.read(environment.max_file_bytes + 1)
     except OSError:
         return ""
+    noted = read_files.get()
+    if noted is not None:
+        noted.append(found)
     if len(content) > environment.max_file_bytes:
         raise EvaluationError(f"{str(path)!r} is larger than {environment.max_file_bytes} bytes")
     return content.decode("utf-8", "replace").removeprefix("\ufeff")
