@@ -84,7 +84,7 @@
       return parse(payload);
     } catch (error) {
       if (error === null || error instanceof InternalError) throw error;
-      return payload.trim() === "" ? {} : payload;
+      return kind === 0 && payload.trim() === "" ? {} : payload;
     }
   }
 
@@ -119,10 +119,11 @@
     return freeze(value);
   }
 
-  return function (name, parameters, source, names) {
+  return function (name, parameters, source, names, finish) {
     for (const [key, value] of Object.entries(parse(names))) {
       defineProperty(globalThis, key, { value: deepFreeze(value) });
     }
+    const finished = finish && (0, eval)(finish);
     let body;
     try {
       body = new Function(`return function ${name}(${parameters}) {"use strict";\n${source}\n}`)();
@@ -135,7 +136,9 @@
         subject = msg;
         raw = payload;
         expose(msg);
-        return answer(body(msg, metadata === "{}" ? {} : parse(metadata), msgType, dataType));
+        const own = metadata === "{}" ? {} : parse(metadata);
+        const result = body(msg, own, msgType, dataType);
+        return answer(finish ? finished(result, own) : result);
       } catch (error) {
         return describe(error);
       } finally {

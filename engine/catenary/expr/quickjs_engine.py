@@ -35,7 +35,7 @@ _PLACE = re.compile(r"<input>:(\d+):(\d+)")
 _FRAME = re.compile(r"\(<input>:(\d+):(\d+)\)")  # a place without brackets is one in the text that JSON.parse read
 _LEAVES_JOBS = re.compile(r"\b(?:async|await|Promise|queueMicrotask|fromAsync|import)\b")
 _LONE_SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
-_AS_JSON, _AS_TEXT, _AS_BYTES = 0, 1, 2
+_AS_JSON, _AS_TEXT, _AS_BYTES, _AS_JSON_OR_TEXT = 0, 1, 2, 3
 _OUT_OF_MEMORY = "InternalError: out of memory"
 
 
@@ -50,17 +50,21 @@ class QuickJsEngine:
         parameters: Sequence[str] = PARAMETERS,
         names: Mapping[str, Json] | None = None,
         limits: ScriptLimits | None = None,
+        finish: str = "",
+        blank_is_text: bool = False,
     ) -> QuickJsScript:
         """Compile the body of a function; see `ScriptEngine.compile`."""
-        return QuickJsScript(source, function, ", ".join(parameters), dumps(names or {}), limits or ScriptLimits())
+        setup = (function, ", ".join(parameters), _encodable(source), _encodable(dumps(names or {})), finish)
+        return QuickJsScript(source, setup, limits or ScriptLimits(), _AS_JSON_OR_TEXT if blank_is_text else _AS_JSON)
 
 
 class QuickJsScript:
     """One compiled script: a context for each thread that calls it, made at the first call there."""
 
-    def __init__(self, source: str, function: str, parameters: str, names: str, limits: ScriptLimits) -> None:
+    def __init__(self, source: str, setup: tuple[str, ...], limits: ScriptLimits, json_kind: int) -> None:
         self._source = source
-        self._setup = (function, parameters, _encodable(source), _encodable(names))
+        self._setup = setup
+        self._json_kind = json_kind
         self._limits = limits
         self._leaves_jobs = _LEAVES_JOBS.search(source) is not None
         self._local = threading.local()
@@ -75,7 +79,7 @@ class QuickJsScript:
         data_type = message.data_type
         payload, kind, raw_bytes = message.text, _AS_TEXT, ""
         if data_type == JSON:
-            kind = _AS_JSON
+            kind = self._json_kind
         elif data_type == BINARY:
             kind, raw_bytes = _AS_BYTES, _byte_list(message.data)
         try:

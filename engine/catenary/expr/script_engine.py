@@ -55,6 +55,8 @@ class ScriptEngine(Protocol):
         parameters: Sequence[str] = PARAMETERS,
         names: Mapping[str, Json] | None = None,
         limits: ScriptLimits | None = None,
+        finish: str = "",
+        blank_is_text: bool = False,
     ) -> CompiledScript:
         """Compile the body of a function.
 
@@ -64,6 +66,9 @@ class ScriptEngine(Protocol):
             parameters: The names of the four arguments, in the order of `PARAMETERS`.
             names: Read-only globals, JSON values by name.
             limits: What a call may use up; the defaults of `ScriptLimits` if absent.
+            finish: JavaScript of an expression, evaluated before the script, that gives a function of
+                `(result, metadata)`: what it makes of the script's result is given back in place of it.
+            blank_is_text: True hands empty JSON to the script as its text, and not as `{}`.
 
         Raises:
             ScriptError: When the source is no valid script (the text tells line and column), or no engine is installed.

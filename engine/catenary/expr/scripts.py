@@ -49,6 +49,8 @@ class Script:
         *,
         function: str = "Filter",
         parameters: Sequence[str] = PARAMETERS,
+        finish: str = "",
+        blank_is_text: bool = False,
     ) -> Self:
         """Compile a script. A blank one needs no JavaScript engine and returns nothing.
 
@@ -57,6 +59,8 @@ class Script:
             environment: Gives `vars`, `global` and the limits; all defaults if absent.
             function: The name of the function, by which it can call itself.
             parameters: The names of the four arguments.
+            finish: What is made of the result, in JavaScript; see `ScriptEngine.compile`.
+            blank_is_text: True hands empty JSON to the script as its text, and not as `{}`.
 
         Raises:
             ScriptError: When the source is no valid script, or JavaScript is not installed.
@@ -71,7 +75,13 @@ class Script:
             if environment.properties:
                 names["global"] = _plain(environment.properties)
         compiled = default_engine().compile(
-            source, function=function, parameters=parameters, names=names, limits=limits
+            source,
+            function=function,
+            parameters=parameters,
+            names=names,
+            limits=limits,
+            finish=finish,
+            blank_is_text=blank_is_text,
         )
         return cls(source, compiled)
 
@@ -95,7 +105,7 @@ class Script:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        return _schema("Filter")
+        return _schema(ScriptFunction("Filter"))
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Json:
@@ -104,25 +114,39 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class ScriptFunction:
-    """Names the function of a `Script` field: `Annotated[Script, ScriptFunction("ToString")]`."""
+    """Says how the script of a `Script` field is called: `Annotated[Script, ScriptFunction("ToString")]`.
+
+    Attributes:
+        name: The name of the function.
+        finish: What is made of its result, in JavaScript; see `ScriptEngine.compile`.
+        blank_is_text: True hands empty JSON to it as its text, and not as `{}`.
+    """
 
     name: str
+    finish: str = ""
+    blank_is_text: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        return _schema(self.name)
+        return _schema(self)
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Json:
         return text_schema("javascript")
 
 
-def _schema(function: str) -> core_schema.CoreSchema:
+def _schema(function: ScriptFunction) -> core_schema.CoreSchema:
     def validate(value: object, info: core_schema.ValidationInfo) -> Script:
         if isinstance(value, Script):
             return value
         if not isinstance(value, str):
             raise PydanticCustomError("script", "a script is a text")
         try:
-            return Script.compile(value, environment_of(info), function=function)
+            return Script.compile(
+                value,
+                environment_of(info),
+                function=function.name,
+                finish=function.finish,
+                blank_is_text=function.blank_is_text,
+            )
         except ScriptError as error:
             raise PydanticCustomError("script", "{reason}", {"reason": str(error), "error": error}) from error
 
