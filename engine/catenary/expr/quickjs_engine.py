@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from catenary.errors import ScriptError
-from catenary.expr.script_engine import PARAMETERS, ScriptLimits
+from catenary.expr.script_engine import PARAMETERS, ScriptHost, ScriptLimits
 from catenary.jsontext import dumps, loads
 from catenary.message import BINARY, JSON, metadata_text
 
@@ -70,7 +70,7 @@ class QuickJsScript:
         self._local = threading.local()
         self._open()
 
-    def call(self, message: Message) -> Json:
+    def call(self, message: Message, ctx: object = None) -> Json:
         """Run the script on a message; see `CompiledScript.call`."""
         try:
             run = self._local.run

@@ -90,7 +90,7 @@ class Script:
         """True when there is nothing to run."""
         return self._compiled is None
 
-    def call(self, msg: Message, ctx: object = None) -> Json:  # noqa: ARG002 - called as templates and expressions are
+    def call(self, msg: Message, ctx: object = None) -> Json:
         """Run the script on a message and give what it returned (`None` for nothing) as a JSON value.
 
         Safe to call from many threads. It takes up to the time limit, and nothing else runs in the thread meanwhile.
@@ -98,7 +98,7 @@ class Script:
         Raises:
             ScriptError: When it threw (the text is that of what was thrown), or ran into a limit.
         """
-        return None if self._compiled is None else self._compiled.call(msg)
+        return None if self._compiled is None else self._compiled.call(msg, ctx)
 
     def __repr__(self) -> str:
         return f"Script({self.source!r})"
