@@ -115,7 +115,8 @@ class Component(Generic[ConfigT]):
         free_relations: True when the chain author names relations (a switch), besides those in `relations`.
         examples: Examples, run as tests.
         collects: True for a join: `run(self, ctx, arrivals)` gets the list of all `Arrival`s at once.
-        blocking: True for a `def run` that waits: it runs in a thread.
+        blocking: True for a `def run` that waits: it runs in a thread. `__init__` may set it for the one node, by its
+            settings.
         pure: True when `run` has no effects and may be run again.
         waits: False for an `async def run` that awaits nothing but `ctx.emit`, `ctx.run_node` and `ctx.run_chain`;
             such a node needs no event loop by itself.
@@ -127,7 +128,7 @@ class Component(Generic[ConfigT]):
     free_relations: ClassVar[bool] = False
     examples: ClassVar[tuple[Example, ...]] = ()
     collects: ClassVar[bool] = False
-    blocking: ClassVar[bool] = False
+    blocking: bool = False
     pure: ClassVar[bool] = False
     waits: ClassVar[bool] = True
     retries: ClassVar[bool] = False

@@ -25,6 +25,9 @@ class LogConfig(Config):
         "a blank one writes payload and metadata as JSON.",
         examples=["return msgType + ' from ' + metadata.deviceId;"],
     )
+    blocking: bool = option(
+        False, help="Run the script in a thread, so that a slow one holds up no other message of the event loop."
+    )
 
 
 @register("log", category="action", since="0.1", label="Log")
@@ -47,6 +50,10 @@ class Log(Component[LogConfig]):
         ),
         Example("only a string can be written", config={"jsScript": "return 5;"}, inputs=[{}], leaves_by=["Failure"]),
     )
+
+    def __init__(self, config: LogConfig) -> None:
+        super().__init__(config)
+        self.blocking = config.blocking and not config.js_script.is_blank
 
     def run(self, ctx: Context, msg: Message) -> Emission:
         script = self.config.js_script

@@ -19,6 +19,9 @@ class JsFilterConfig(Config):
         help="The body of `function Filter(msg, metadata, msgType, dataType)`; a blank one is never true.",
         examples=["return msg.temperature > 50;", "return msgType === 'alarm' && metadata.site !== undefined;"],
     )
+    blocking: bool = option(
+        False, help="Run the script in a thread, so that a slow one holds up no other message of the event loop."
+    )
 
 
 @register("jsFilter", category="filter", since="0.1", label="Script filter")
@@ -51,6 +54,7 @@ class JsFilter(Component[JsFilterConfig]):
 
     def __init__(self, config: JsFilterConfig) -> None:
         super().__init__(config)
+        self.blocking = config.blocking
         self._call = config.js_script.call
 
     def run(self, ctx: Context, msg: Message) -> Relation:

@@ -138,7 +138,7 @@
         expose(msg);
         const own = metadata === "{}" ? {} : parse(metadata);
         const result = body(msg, own, msgType, dataType);
-        return answer(finish ? finished(result, own) : result);
+        return answer(finish ? finished(result, own, dataType) : result);
       } catch (error) {
         return describe(error);
       } finally {
