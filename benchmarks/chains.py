@@ -9,6 +9,11 @@ FILTER = "msg.t > 40"
 MAPPING = {"id": "msg.deviceId", "fahrenheit": "msg.t * 1.8 + 32"}
 TEXT = '{"deviceId":"sensor-17","t":45.5,"unit":"C","ok":true}'
 BRANCHES = 10
+SCRIPT_FILTER = "return msg.t > 40;"
+SCRIPT_TRANSFORM = (
+    "msg.fahrenheit = msg.t * 1.8 + 32; metadata.site = 'north';"
+    " return {msg: msg, metadata: metadata, msgType: msgType};"
+)
 
 
 def message_chain() -> dict[str, Any]:
@@ -24,12 +29,21 @@ def message_chain() -> dict[str, Any]:
     )
 
 
-def row_of(count: int, node_type: str, **settings: Any) -> dict[str, Any]:
-    """Give a chain of this many nodes of one type, one after the other; `settings` go to each node."""
+def row_of(count: int, node_type: str, relation: str = "Success", **settings: Any) -> dict[str, Any]:
+    """Give a chain of this many nodes of one type, joined by one relation; `settings` go to each node."""
     names = [f"n{number}" for number in range(count)]
     nodes = [{"id": name, "type": node_type, **settings} for name in names]
     suffix = "".join(f"-{key}" for key in settings)
-    return _chain(f"{count}-{node_type}{suffix}", nodes, [(left, "Success", right) for left, right in pairwise(names)])
+    return _chain(f"{count}-{node_type}{suffix}", nodes, [(left, relation, right) for left, right in pairwise(names)])
+
+
+def script_chain() -> dict[str, Any]:
+    """Give the chain jsFilter -> jsTransform."""
+    nodes = [
+        {"id": "filter", "type": "jsFilter", "configuration": {"jsScript": SCRIPT_FILTER}},
+        {"id": "transform", "type": "jsTransform", "configuration": {"jsScript": SCRIPT_TRANSFORM}},
+    ]
+    return _chain("scripts", nodes, [("filter", "True", "transform")])
 
 
 def split_chain(branch_type: str, join_type: str) -> dict[str, Any]:
