@@ -1,0 +1,139 @@
+"""What expressions are tried on: the message, and the outputs of other nodes, as options of a command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from catenary.cli._pairs import bad, split_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from catenary.cli._input import Source
+    from catenary.message import Message
+
+_DATA_TYPES = ("JSON", "TEXT", "BINARY")
+_OUTPUT = "--output"
+
+
+def message_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that make a message; `given_of` takes them out again."""
+    for decorate in reversed(
+        (
+            click.option(
+                "-d", "--data", metavar="TEXT|@FILE", help="The data of the message; @FILE reads it, @- stdin."
+            ),
+            click.option(
+                "-f",
+                "--data-file",
+                metavar="FILE",
+                type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+                help="Read the data from a file, or from stdin as -.",
+            ),
+            click.option("--type", "message_type", default="", metavar="T", help="The message's business type."),
+            click.option(
+                "--data-type",
+                type=click.Choice(_DATA_TYPES, case_sensitive=False),
+                default="JSON",
+                show_default=True,
+                metavar="[JSON|TEXT|BINARY]",
+                help="What the data is. JSON that is none counts as text; BINARY is bytes.",
+            ),
+            click.option(
+                "-m",
+                "--metadata",
+                multiple=True,
+                metavar="KEY=VALUE",
+                help="Put an entry into the metadata. Repeatable.",
+            ),
+            click.option(
+                _OUTPUT,
+                "outputs",
+                multiple=True,
+                metavar="NODE=DATA",
+                help="Say what another node put out, for expressions that name it. Repeatable.",
+            ),
+        )
+    ):
+        command = decorate(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A message, and what other nodes put out. It stands in for the context of a run, of which it has nothing else."""
+
+    message: Message
+    outputs: Mapping[str, Message]
+
+    def output(self, node_id: str) -> Message | None:
+        """Give what a node put out; `None` when nobody said."""
+        return self.outputs.get(node_id)
+
+    def with_data(self, raw: bytes) -> Given:
+        """Give the same with other data, which is taken as the message's data type says."""
+        from catenary.cli._input import make_message
+
+        message = self.message
+        return replace(self, message=make_message(raw, message.type, message.data_type, _texts(message)))
+
+    def with_message(self, *, type: str | None = None, metadata: Mapping[str, str] | None = None) -> Given:  # noqa: A002
+        """Give the same with another type or metadata."""
+        from catenary.message import Message
+
+        message = self.message
+        changed = Message(
+            message.data,
+            message.type if type is None else type,
+            message.data_type,
+            message.metadata if metadata is None else metadata,
+        )
+        return replace(self, message=changed)
+
+
+def source_of(options: Mapping[str, Any]) -> Source:
+    """Give where the data comes from. Raises: click.UsageError: when two sources are named."""
+    from catenary.cli._input import STDIN, Source
+
+    data, file = options["data"], options["data_file"]
+    if data is not None and data.startswith("@"):
+        if file is not None:
+            raise click.UsageError("give the data once: with -d or with -f")
+        name = data[1:]
+        if not name:
+            raise bad("-d", "there is no file name behind the '@'; write -d @FILE")
+        return Source.of(None, name, None) if name != STDIN else Source(stdin=True)
+    return Source.of(data, file, None)
+
+
+def given_of(options: Mapping[str, Any]) -> Given:
+    """Read the options of `message_options`; stdin is read to its end when it is the source.
+
+    Raises:
+        click.UsageError: When an option cannot be read.
+    """
+    from catenary.cli._input import make_message
+    from catenary.message import Message
+
+    metadata = dict(split_pair(pair, "-m") for pair in options["metadata"])
+    outputs = {node: Message(data) for node, data in (split_pair(pair, _OUTPUT) for pair in options["outputs"])}
+    raw = b"".join(source_of(options).chunks())
+    return Given(make_message(raw, options["message_type"], options["data_type"], metadata), outputs)
+
+
+def need_known_nodes(given: Given, known: Iterable[str]) -> None:
+    """Make sure that `--output` names nodes of the chain. Raises: click.BadParameter: when it does not."""
+    from catenary.load.names import did_you_mean
+
+    nodes = list(known)
+    for node in given.outputs:
+        if node not in nodes:
+            hint = did_you_mean(node, nodes, f"the nodes are: {', '.join(nodes)}")
+            raise bad(_OUTPUT, f"the chain has no node {node!r}; {hint}")
+
+
+def _texts(message: Message) -> dict[str, str]:
+    return {key: str(value) for key, value in message.metadata.items()}
