@@ -18,6 +18,7 @@ from catenary.expr.environment import find_path, output_of, payload, record, var
 from catenary.expr.inline import Inline, bare
 from catenary.expr.methods import call_method
 from catenary.expr.operators import EvaluationError, TextMap
+from catenary.expr.outline import DEEP, first_operands
 from catenary.message import _UNREAD  # what a message not yet parsed holds
 
 if TYPE_CHECKING:
@@ -51,10 +52,29 @@ class Compiler(Inline):
         self.environment = environment
         self.functions = functions
         self.with_metadata = with_metadata
+        self._depth = 0
+        self._ready: dict[int, str] = {}  # texts of what a long row begins with, by the id of the node
 
     def rewrite(self, node: ast.expr) -> str:
         """Write one node of the lowered tree and all below it."""
-        return _HANDLERS[node.__class__](self, node)
+        if self._ready and (ready := self._ready.pop(id(node), None)) is not None:
+            return ready
+        if self._depth == DEEP:
+            return self._outlined(node)
+        self._depth += 1
+        text = _HANDLERS[node.__class__](self, node)
+        self._depth -= 1
+        return text
+
+    def _outlined(self, node: ast.expr) -> str:
+        """Write a node that lies deep in the tree as a call of a function of its own."""
+        depth, self._depth = self._depth, 0
+        for level, inner in enumerate(reversed(first_operands(node)), 1):
+            text = _HANDLERS[inner.__class__](self, inner)
+            self._ready[id(inner)] = text if level % DEEP else self.outline.add(bare(text))
+        text = self.outline.add(bare(_HANDLERS[node.__class__](self, node)))
+        self._depth = depth
+        return text
 
     # -- names
 
@@ -116,13 +136,20 @@ class Compiler(Inline):
         return self.invoke(function.call, *arguments, at=node)
 
     def _let(self, function: ast.Lambda, value: ast.expr) -> str:
-        """Bind a name in place: `(name := value, body)[1]`, or within the test of a condition on nil."""
-        name = _local(function.args.args[0].arg)
-        bound = f"({name} := {bare(self.rewrite(value))})"
-        body = function.body
+        """Bind names in place: `(a := value, b := value, body)[2]`, or within the test of a condition on nil."""
+        bound: list[str] = []
+        while True:
+            bound.append(f"({_local(function.args.args[0].arg)} := {bare(self.rewrite(value))})")
+            body = function.body
+            if not (isinstance(body, ast.Call) and isinstance(body.func, ast.Lambda)):
+                break
+            function, value = body.func, body.args[0]
         if isinstance(body, ast.IfExp) and isinstance(body.test, ast.Compare) and isinstance(body.test.ops[0], ast.Is):
-            return f"({self.rewrite(body.body)} if {bound} is None else {bare(self.rewrite(body.orelse))})"
-        return f"({bound}, {bare(self.rewrite(body))})[1]"
+            last = bound.pop()
+            text = f"({self.rewrite(body.body)} if {last} is None else {bare(self.rewrite(body.orelse))})"
+        else:
+            text = self.rewrite(body)
+        return f"({', '.join(bound)}, {bare(text)})[{len(bound)}]" if bound else text
 
     def _lambda(self, node: ast.Lambda) -> str:
         parameters = ", ".join([_local(parameter.arg) for parameter in node.args.args])
@@ -245,7 +272,8 @@ def closure_text(tree: ast.expr, compiler: Compiler) -> str:
     """Give the Python text of a tree's closure; what its names stand for is in the compiler's `namespace` then."""
     value = bare(compiler.rewrite(tree))
     frame = _COUNTED_FRAME if compiler.uses_budget else _FRAME
-    return frame.replace("NAMES", ", ".join(compiler.namespace)).replace("VALUE", value)
+    functions = "".join(compiler.outline.functions)
+    return frame.replace("NAMES", ", ".join(compiler.namespace)).replace("VALUE", value).replace("PARTS", functions)
 
 
 @lru_cache(maxsize=512)
@@ -268,7 +296,7 @@ def _failed_at(traceback: TracebackType | None, namespace: dict[str, Any], text:
 
 # What the closure uses are its free variables: globals would be looked up anew whenever shared code runs for another.
 _FRAME: Final = """def make(explain, Budget, NAMES):
- def expression(msg, ctx=None):
+PARTS def expression(msg, ctx=None):
   try:
    return (VALUE)
   except Exception as error:

@@ -26,10 +26,17 @@ def static_kind(node: ast.expr) -> str:
         return "array"
     if isinstance(node, ast.Dict):
         return "map"
-    if isinstance(node, ast.BinOp):
+    return _operation_kind(node) if isinstance(node, ast.BinOp) else ""
+
+
+def _operation_kind(node: ast.BinOp) -> str:
+    """Give the kind of a row of operations, which is kept at the node: the next one of the row asks again."""
+    kept = vars(node)
+    if "static_kind" not in kept:
         kinds = static_kind(node.left), static_kind(node.right)
-        return kinds[0] if kinds[0] == kinds[1] and kinds[0] in {"number", "string"} else ""
-    return ""
+        kept["static_kind"] = kinds[0] if kinds[0] == kinds[1] and kinds[0] in {"number", "string"} else ""
+    kind: str = kept["static_kind"]
+    return kind
 
 
 def _constant_kind(value: object) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr import operators
 from catenary.expr.constants import static_kind
+from catenary.expr.outline import DEEP, Outline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,7 @@ class Inline:
         self.namespace: dict[str, Any] = {}
         self.places: list[int] = []  # offsets in the source
         self.uses_budget = False
+        self.outline = Outline()
         self._globals: dict[int, str] = {}
         self._temporaries = 0
 
@@ -219,11 +221,13 @@ class Inline:
         check = operators.and_left if is_and else operators.or_left
         result = self.rewrite(node.values[-1])
         row: list[str] = [result]  # operands that are bools, with Python's own operator between them
-        for value in reversed(node.values[:-1]):
+        for level, value in enumerate(reversed(node.values[:-1]), 1):
             if _is_bool(value):
                 row.insert(0, self.rewrite(value))
                 continue
             rest = self._joined(row, is_and=is_and)
+            if level % DEEP == 0:
+                rest = self.outline.add(bare(rest))
             first, one = self.held(self.rewrite(value))
             failing = self.invoke(check, one, at=value)
             if is_and:
@@ -236,7 +240,18 @@ class Inline:
         return row[0] if len(row) == 1 else f"({(' and ' if is_and else ' or ').join(row)})"
 
     def _ifexp(self, node: ast.IfExp) -> str:
-        test, body, other = self.rewrite(node.test), self.rewrite(node.body), self.rewrite(node.orelse)
+        row = [node]
+        while isinstance(row[-1].orelse, ast.IfExp):
+            row.append(row[-1].orelse)
+        other = self.rewrite(row[-1].orelse)
+        for level, branch in enumerate(reversed(row), 1):
+            other = self._branch(branch, other)
+            if level % DEEP == 0:
+                other = self.outline.add(bare(other))
+        return other
+
+    def _branch(self, node: ast.IfExp, other: str) -> str:
+        test, body = self.rewrite(node.test), self.rewrite(node.body)
         if _is_bool(node.test):
             return f"({body} if {test} else {bare(other)})"
         first, one = self.held(test)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from catenary.expr.function import Function
 
 MAX_NODES: Final = 10_000
+_DEEP: Final = 40  # levels below which a row of operators is lowered from its first operand on, without recursion
 _ROOTS: Final = frozenset({"global", "vars"})
 _BINARY: Final[dict[str, type[ast.operator]]] = {
     "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "%": ast.Mod, "**": ast.Pow,
@@ -70,6 +71,8 @@ class Lowering:
         self.guards: list[list[tuple[str, ast.expr]]] = []  # of the open optional chains
         self.repeated = 0  # above 0: values made here may be used or made many times
         self.count = 0
+        self._depth = 0
+        self._ready: dict[int, ast.expr] = {}  # first operands of a long row, by the id of the node
 
     def problem(self, text: str, span: syntax.Span, hint: str = "") -> ExpressionError:
         """Make the error for a place."""
@@ -77,6 +80,18 @@ class Lowering:
 
     def lower(self, node: syntax.Node) -> ast.expr:
         """Lower one node and all below it."""
+        ready = self._ready.pop(id(node), None)
+        if ready is not None:
+            return ready
+        self._depth += 1
+        if self._depth > _DEEP:
+            for inner in reversed(_first_operands(node)):
+                self._ready[id(inner)] = self._lower_one(inner)
+        lowered = self._lower_one(node)
+        self._depth -= 1
+        return lowered
+
+    def _lower_one(self, node: syntax.Node) -> ast.expr:
         self.count += 1
         if self.count > MAX_NODES:
             raise self.problem("the expression is too long", node.span, "Split it over several nodes.")
@@ -185,9 +200,17 @@ class Lowering:
         return ast.Compare(operands[0], [_COMPARE[operator]() for operator in node.operators], operands[1:])
 
     def _conditional(self, node: syntax.Conditional) -> ast.expr:
-        test = self.lower(node.test)
-        self.constants.condition(node, test)
-        return ast.IfExp(test, self.lower(node.then), self.lower(node.other))
+        branches: list[tuple[syntax.Conditional, ast.expr, ast.expr]] = []
+        other: syntax.Node = node
+        while isinstance(other, syntax.Conditional):
+            test = self.lower(other.test)
+            self.constants.condition(other, test)
+            branches.append((other, test, self.lower(other.then)))
+            other = other.other
+        lowered = self.lower(other)
+        for branch, test, then in reversed(branches):
+            lowered = _at(ast.IfExp(test, then, lowered), branch.span)
+        return lowered
 
     # -- accesses
 
@@ -286,17 +309,25 @@ class Lowering:
         yield
         self.repeated -= 1
 
-    def _let(self, node: syntax.Let) -> ast.expr:
+    def _let(self, node: syntax.Let | syntax.Sequence) -> ast.expr:
+        steps: list[tuple[str, ast.expr, syntax.Span]] = []
+        known = len(self.locals)
+        body: syntax.Node = node
         with self._repeating():
-            value = self.lower(node.value)
-            local = self._fresh(node.name)
-            self.locals.append((node.name, local))
-            body = self.lower(node.body)
-            self.locals.pop()
-        return _let(local, value, body, node.span)
+            while isinstance(body, syntax.Let | syntax.Sequence):
+                value = self.lower(body.value if isinstance(body, syntax.Let) else body.first)
+                local = self._fresh(body.name if isinstance(body, syntax.Let) else "value")
+                steps.append((local, value, body.span))
+                if isinstance(body, syntax.Let):
+                    self.locals.append((body.name, local))
+                body = body.body if isinstance(body, syntax.Let) else body.second
+            lowered = self.lower(body)
+        del self.locals[known:]
+        for local, value, span in reversed(steps):
+            lowered = _let(local, value, lowered, span)
+        return lowered
 
-    def _sequence(self, node: syntax.Sequence) -> ast.expr:
-        return _let(self._fresh("value"), self.lower(node.first), self.lower(node.second), node.span)
+    _sequence = _let
 
     def _call_unknown(self, node: syntax.Call) -> ast.expr:
         close = get_close_matches(node.name, self.scope.functions, n=1)
@@ -314,6 +345,19 @@ class Lowering:
 
 
 _ITEMS: Final = {"#": "item", "#index": "index", "#acc": "acc"}
+
+
+def _first_operands(node: syntax.Node) -> list[syntax.Node]:
+    """Give the operand that a row of operators or accesses begins with, the row's part up to the second, and so on."""
+    row: list[syntax.Node] = []
+    while True:
+        if isinstance(node, syntax.Binary):
+            node = node.left
+        elif isinstance(node, syntax.Field | syntax.Index | syntax.Slice | syntax.Method):
+            node = node.target
+        else:
+            return row
+        row.append(node)
 
 
 def _at(node: ast.expr, span: syntax.Span) -> ast.expr:

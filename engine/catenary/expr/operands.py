@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from catenary.expr.lexer import Token, TokenKind
 
 MAX_NESTING: Final = 80
-"""How deep parentheses, brackets, conditions and the like may be nested."""
-
-MAX_CHAIN: Final = 150
-"""How many operators or accesses may follow each other in one row (`and` and `or` do not count)."""
+"""How deep parentheses, brackets, braces and signs may be nested; rows of operators may have any length."""
 
 PREDICATE_FUNCTIONS: Final = frozenset({
     "all", "any", "none", "one", "filter", "map", "find", "findIndex", "findLast", "findLastIndex", "count", "sum",
@@ -41,8 +38,8 @@ PREDICATE_FUNCTIONS: Final = frozenset({
 })  # fmt: skip
 """Functions whose second argument is evaluated for each element."""
 
-_CONSTANTS: Final = {"true": True, "false": False, "nil": None, "True": True, "False": False, "None": None}
-_WORDS: Final = frozenset({
+CONSTANTS: Final = {"true": True, "false": False, "nil": None, "True": True, "False": False, "None": None}
+WORDS: Final = frozenset({
     "and", "or", "in", "matches", "contains", "startsWith", "endsWith", "else", "let", "if",
 })  # fmt: skip
 
@@ -171,11 +168,11 @@ class Operands:
         return Item(token.span, kind)
 
     def _named(self, token: Token) -> Node:
-        if token.text in _WORDS:
+        if token.text in WORDS:
             raise self.problem(f"expected a value, found {self.shown(token)}", token)
         self.advance()
-        if token.text in _CONSTANTS:
-            return Constant(token.span, _CONSTANTS[token.text])
+        if token.text in CONSTANTS:
+            return Constant(token.span, CONSTANTS[token.text])
         if token.text == "$env":
             return AllNames(token.span)
         if self.is_operator("("):
@@ -185,8 +182,7 @@ class Operands:
 
     def _bracketed(self, token: Token) -> Node:
         if self.take("operator", "("):
-            with self:
-                node = self.sequence()
+            node = self.sequence()
             self.expect("operator", ")", "The parenthesis opened before is not closed.")
             return node
         if self.take("operator", "["):
@@ -200,23 +196,21 @@ class Operands:
 
     def _items(self, close: str) -> list[Node]:
         items: list[Node] = []
-        with self:
-            while not self.is_operator(close):
-                items.append(self.expression())
-                if not self.take("operator", ","):
-                    break
+        while not self.is_operator(close):
+            items.append(self.expression())
+            if not self.take("operator", ","):
+                break
         self.expect("operator", close, "A comma, or the closing bracket, is missing.")
         return items
 
     def _map(self, start: int) -> Node:
         entries: list[tuple[Node, Node]] = []
-        with self:
-            while not self.is_operator("}"):
-                key = self._key()
-                self.expect("operator", ":", "A map is written `{key: value}`.")
-                entries.append((key, self.expression()))
-                if not self.take("operator", ","):
-                    break
+        while not self.is_operator("}"):
+            key = self._key()
+            self.expect("operator", ":", "A map is written `{key: value}`.")
+            entries.append((key, self.expression()))
+            if not self.take("operator", ","):
+                break
         self.expect("operator", "}", "A comma, or the closing brace, is missing.")
         return MapOf(Span(start, self.previous_end), tuple(entries))
 
@@ -246,14 +240,13 @@ class Operands:
     def _arguments(self, name: str, first: tuple[Node, ...]) -> tuple[Node, ...]:
         self.expect("operator", "(", "")
         arguments = list(first)
-        with self:
-            while not self.is_operator(")"):
-                if len(arguments) == 1 and name in PREDICATE_FUNCTIONS:
-                    arguments.append(self._predicate(name))
-                else:
-                    arguments.append(self.expression())
-                if not self.take("operator", ","):
-                    break
+        while not self.is_operator(")"):
+            if len(arguments) == 1 and name in PREDICATE_FUNCTIONS:
+                arguments.append(self._predicate(name))
+            else:
+                arguments.append(self.expression())
+            if not self.take("operator", ","):
+                break
         self.expect("operator", ")", f"A comma, or the closing parenthesis of `{name}(`, is missing.")
         return tuple(arguments)
 
@@ -280,7 +273,7 @@ class Operands:
 
     def postfix(self, node: Node) -> Node:
         """Parse the accesses that follow an operand."""
-        optional, links = False, 0
+        optional = False
         while self.token.kind == "operator":
             text = self.token.text
             if text == "[" or (text == "?." and self._is_bracket_after()):
@@ -291,9 +284,6 @@ class Operands:
                 node = self._field(node, optional=text == "?.")
             else:
                 break
-            links += 1
-            if links > MAX_CHAIN:
-                raise self.problem("too many accesses in one row", self.token, "Split the expression with `let`.")
         return Chain(node.span, node) if optional else node
 
     def _is_bracket_after(self) -> bool:
@@ -316,12 +306,11 @@ class Operands:
         if optional:
             self.advance()
         self.advance()
-        with self:
-            low = None if self.is_operator(":") else self.expression()
-            if self.take("operator", ":"):
-                high = None if self.is_operator("]") else self.expression()
-                self.expect("operator", "]", "The bracket opened before is not closed.")
-                return Slice(Span(target.span.start, self.previous_end), target, low, high)
+        low = None if self.is_operator(":") else self.expression()
+        if self.take("operator", ":"):
+            high = None if self.is_operator("]") else self.expression()
+            self.expect("operator", "]", "The bracket opened before is not closed.")
+            return Slice(Span(target.span.start, self.previous_end), target, low, high)
         self.expect("operator", "]", "The bracket opened before is not closed.")
         assert low is not None
         return Index(Span(target.span.start, self.previous_end), target, low, optional=optional)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from catenary.errors import ExpressionError
 from catenary.expr.lexer import tokens_of
-from catenary.expr.operands import MAX_CHAIN, Operands
+from catenary.expr.operands import CONSTANTS, WORDS, Operands
 from catenary.expr.syntax import Binary, Conditional, Let, Logical, Node, Ordering, Sequence, Span, Unary
 
 if TYPE_CHECKING:
@@ -46,23 +46,29 @@ class Parser(Operands):
 
     def sequence(self) -> Node:
         """Parse `let x = e; ...` and `a; b`; a semicolon at the end is allowed."""
-        with self:
+        steps: list[tuple[int, str, Node]] = []  # (start, name or "", value)
+        known = len(self.scope)
+        while True:
+            start = self.token.span.start
             if self.token.kind == "name" and self.token.text == "let" and self.following.kind == "name":
-                return self._let()
-            first = self.expression()
-            if not self.take("operator", ";"):
-                return first
-            if self.ends_sequence():
-                return first
-            second = self.sequence()
-            return Sequence(Span(first.span.start, second.span.end), first, second)
+                steps.append((start, *self._let()))
+                continue
+            node = self.expression()
+            if not self.take("operator", ";") or self.ends_sequence():
+                break
+            steps.append((start, "", node))
+        del self.scope[known:]
+        for start, name, value in reversed(steps):
+            span = Span(start, node.span.end)
+            node = Let(span, name, value, node) if name else Sequence(span, value, node)
+        return node
 
-    def _let(self) -> Node:
-        start = self.advance().span.start
+    def _let(self) -> tuple[str, Node]:
+        self.advance()
         name = self.advance()
         if name.text in self.scope:
             raise self.problem(f"{name.text!r} is declared already", name, "Choose another name.")
-        if name.text in {"true", "false", "nil", "True", "False", "None"}:
+        if name.text in WORDS or name.text in CONSTANTS or name.text == "$env":
             raise self.problem(f"{name.text!r} cannot be declared", name, "Choose another name.")
         self.expect("operator", "=", "`let` is written `let name = value; expression`.")
         value = self.expression()
@@ -70,39 +76,36 @@ class Parser(Operands):
         if self.ends_sequence():
             raise self.problem("`let` needs an expression after it", self.token)
         self.scope.append(name.text)
-        body = self.sequence()
-        self.scope.pop()
-        return Let(Span(start, body.span.end), name.text, value, body)
+        return name.text, value
 
     def expression(self) -> Node:
         """Parse one expression of the loosest precedence: conditionals and pipes included."""
         with self:
-            if self.is_operator("if", kind="name"):
-                return self._if_else()
-            return self._conditional(self._binary(0, ""))
-
-    def _conditional(self, test: Node) -> Node:
-        if self.take("operator", "?"):
-            then = self.expression()
-            self.expect("operator", ":", "A condition is written `test ? value : other`.")
-            other = self.expression()
-            return Conditional(Span(test.span.start, other.span.end), test, then, other)
-        if self.is_operator("if", kind="name"):
-            self.advance()
-            condition = self._binary(0, "")
-            self.expect("name", "else", "A condition is written `value if test else other`.")
-            other = self.expression()
-            return Conditional(Span(test.span.start, other.span.end), condition, test, other)
-        return test
-
-    def _if_else(self) -> Node:
-        with self:
-            start = self.advance().span.start
-            test = self.expression()
-            then = self._block()
-            self.expect("name", "else", "`if` needs an `else`: `if test { value } else { other }`.")
-            other = self._if_else() if self.is_operator("if", kind="name") else self._block()
-            return Conditional(Span(start, self.previous_end), test, then, other)
+            branches: list[tuple[int, Node, Node]] = []  # (start, test, then)
+            while True:
+                start = self.token.span.start
+                if self.is_operator("if", kind="name"):
+                    self.advance()
+                    test = self.expression()
+                    branches.append((start, test, self._block()))
+                    self.expect("name", "else", "`if` needs an `else`: `if test { value } else { other }`.")
+                    if self.is_operator("if", kind="name"):
+                        continue
+                    node = self._block()
+                    break
+                node = self._binary(0, "")
+                if self.take("operator", "?"):
+                    branches.append((start, node, self.expression()))
+                    self.expect("operator", ":", "A condition is written `test ? value : other`.")
+                elif self.take("name", "if"):
+                    branches.append((start, self._binary(0, ""), node))
+                    self.expect("name", "else", "A condition is written `value if test else other`.")
+                else:
+                    break
+            end = self.previous_end
+            for start, test, then in reversed(branches):
+                node = Conditional(Span(start, end), test, then, node)
+            return node
 
     def _block(self) -> Node:
         self.expect("operator", "{", "A branch stands in braces: `if test { value } else { other }`.")
@@ -113,7 +116,7 @@ class Parser(Operands):
     def _binary(self, least: int, outer: str) -> Node:
         """Parse operators that bind at least as tightly as `least`, as right side of the operator `outer`."""
         left = self._unary()
-        previous, links = "", 0
+        previous = ""
         while True:
             operator, negated = self._operator_here()
             precedence = _BINARY.get(operator, -1)
@@ -129,9 +132,6 @@ class Parser(Operands):
                 raise self._mixed(operator)
             left = self._operation(left, operator, precedence, negated=negated)
             previous = operator
-            links += 1
-            if links > MAX_CHAIN:
-                raise self.problem("too many operators in one row", self.token, "Split the expression with `let`.")
 
     def _mixed(self, operator: str) -> ExpressionError:
         return self.problem(f"'??' cannot be mixed with {operator!r}", self.token, "Put one of them into parentheses.")

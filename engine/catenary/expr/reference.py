@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import simpleeval
 
@@ -16,6 +16,7 @@ from catenary.expr.environment import output_of, payload, record, variables
 from catenary.expr.functions import functions_of
 from catenary.expr.methods import call_method
 from catenary.expr.operators import TextMap
+from catenary.expr.outline import first_operands
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,14 +52,42 @@ _NODES: Final = (
 )  # fmt: skip
 
 
+_DEEP: Final = 30  # levels below which a row of operators is evaluated from its first operand on, without recursion
+
+
+_SimpleEval: type[Any] = cast("Any", simpleeval.EvalWithCompoundTypes)
+
+
+class _Evaluator(_SimpleEval):
+    """simpleeval's own evaluator, which a long row of operators does not make recur."""
+
+    def __init__(self, functions: dict[str, Any], names: dict[str, Json]) -> None:
+        init: Any = _SimpleEval.__init__
+        init(self, operators=dict(_OPERATORS), functions=functions, names=names)
+        self._depth = 0
+        self._ready: dict[int, Json] = {}
+
+    def _eval(self, node: ast.expr) -> Json:
+        if self._ready and id(node) in self._ready:
+            return self._ready.pop(id(node))
+        depth, self._depth = self._depth, self._depth + 1
+        try:
+            if depth >= _DEEP:
+                self._depth = 0
+                for inner in reversed(first_operands(node)):
+                    self._ready[id(inner)] = _SimpleEval._eval(self, inner)
+            return _SimpleEval._eval(self, node)
+        finally:
+            self._depth = depth
+
+
 class Reference:
     """Evaluates the tree of one program for one message. Only the kinds of nodes that lowering makes are known."""
 
     def __init__(self, environment: Environment, msg: Message, ctx: object, *, with_metadata: bool) -> None:
         self._message, self._context = msg, ctx
         self._locals: dict[str, Json] = {}
-        self._evaluator: Any = simpleeval.EvalWithCompoundTypes(
-            operators=dict(_OPERATORS),
+        self._evaluator: Any = _Evaluator(
             functions=self._functions(environment, with_metadata=with_metadata),
             names={
                 **record(msg),
@@ -130,9 +159,17 @@ class Reference:
         return call
 
     def _eval_call(self, node: ast.Call) -> Json:
-        if isinstance(node.func, ast.Lambda):
-            return self._eval_lambda(node.func)(*map(self._eval, node.args))
-        return self._call(node)
+        if not isinstance(node.func, ast.Lambda):
+            return self._call(node)
+        outer, body = self._locals, cast("ast.expr", node)
+        try:
+            while isinstance(body, ast.Call) and isinstance(body.func, ast.Lambda):
+                value = self._eval(body.args[0])
+                self._locals = {**self._locals, body.func.args.args[0].arg: value}
+                body = body.func.body
+            return self._eval(body)
+        finally:
+            self._locals = outer
 
     def _eval_boolop(self, node: ast.BoolOp) -> Json:
         is_and = isinstance(node.op, ast.And)
@@ -144,7 +181,12 @@ class Reference:
         return self._eval(node.values[-1])
 
     def _eval_ifexp(self, node: ast.IfExp) -> Json:
-        return self._eval(node.body if operators.test(self._eval(node.test)) else node.orelse)
+        other: ast.expr = node
+        while isinstance(other, ast.IfExp):
+            if operators.test(self._eval(other.test)):
+                return self._eval(other.body)
+            other = other.orelse
+        return self._eval(other)
 
     def _eval_attribute(self, node: ast.Attribute) -> Json:
         return operators.field(self._eval(node.value), node.attr)
