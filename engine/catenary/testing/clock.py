@@ -41,7 +41,7 @@ class FakeClock:
             raise ValueError("a clock does not go back")
         self._elapsed_s += seconds
         due = sorted((s for s in self._sleepers if s[0] <= self._elapsed_s), key=lambda sleeper: sleeper[0])
-        self._sleepers = [sleeper for sleeper in self._sleepers if sleeper not in due]
+        self._sleepers = [s for s in self._sleepers if s[0] > self._elapsed_s]
         for _, woken in due:
             if not woken.done():
                 woken.set_result(None)
