@@ -1,5 +1,6 @@
 """The standard components. Importing this package registers all of them; heavy libraries wait until they are used."""
 
+from catenary_components.action import delay as delay
 from catenary_components.action import functions as functions
 from catenary_components.action import log as log
 from catenary_components.ai import agent as agent
