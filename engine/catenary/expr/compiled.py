@@ -133,6 +133,8 @@ class Compiler(Inline):
         function = self.functions[name]
         if function.counted:
             arguments.insert(0, self.budget())
+        if function.contextual:
+            arguments.insert(0, "ctx")
         return self.invoke(function.call, *arguments, at=node)
 
     def _let(self, function: ast.Lambda, value: ast.expr) -> str:

@@ -11,6 +11,7 @@ from catenary.expr.regex import PatternError, pattern_of
 if TYPE_CHECKING:
     from catenary.errors import ExpressionError
     from catenary.expr import syntax
+    from catenary.expr.function import Function
 
 _TEXT_OPERATORS: Final = frozenset({"contains", "startsWith", "endsWith", "matches"})
 _NUMBER_OPERATORS: Final = frozenset({"-", "*", "/", "%", "**", ".."})
@@ -92,6 +93,15 @@ class Constants:
         if operator in _TEXT_OPERATORS:
             return left in {"", "string"} and right in {"", "string"}
         return right in {"", "array", "map"}
+
+    def arguments(self, node: syntax.Call, function: Function, arguments: list[ast.expr]) -> None:
+        """Check what a function is called with."""
+        for index, argument in enumerate(arguments):
+            kind, kinds = static_kind(argument), function.kinds_of(index)
+            if kind and kinds and kind not in kinds:
+                wanted = " or ".join(sorted(kinds))
+                text = f"{node.name}() takes {wanted} as argument {index + 1}, not {kind}"
+                raise self._problem(text, node.arguments[index].span, function.doc)
 
     def ordering(self, node: syntax.Ordering, operands: list[ast.expr]) -> None:
         """Check neighbours in `a < b < c`."""

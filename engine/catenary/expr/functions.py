@@ -32,9 +32,25 @@ def functions_of(environment: Environment) -> dict[str, Function]:
         return file_exists(path, environment)
 
     table["include"] = Function(
-        "include", include, 1, 1, "The text of a file below the allowed folders; empty if missing."
+        "include",
+        include,
+        1,
+        1,
+        "The text of a file below the allowed folders; empty if missing.",
+        "Files",
+        ("string",),
+        (("include('no-such-file.txt')", ""),),
     )
-    table["fileExists"] = Function("fileExists", exists, 1, 1, "Tells whether there is such a file.")
+    table["fileExists"] = Function(
+        "fileExists",
+        exists,
+        1,
+        1,
+        "Tells whether there is such a file.",
+        "Files",
+        ("string",),
+        (("fileExists('no-such-file.txt')", False),),
+    )
     for name, call in environment.functions.items():
         doc = (call.__doc__ or "A function of the host program.").strip().split("\n")[0]
         table[name] = Function(name, call, 0, None, doc)

@@ -9,9 +9,13 @@ from typing import Final
 _CODES: Final = {
     "2006": "%Y", "January": "%B", "Jan": "%b", "Monday": "%A", "Mon": "%a", "MST": "%Z",
     "01": "%m", "02": "%d", "15": "%H", "03": "%I", "04": "%M", "05": "%S", "06": "%y", "002": "%j",
-    "PM": "%p", "Z07:00": "%z", "-07:00": "%:z", "-0700": "%z",
+    "1": "%m", "2": "%d", "_2": "%d", "3": "%I", "4": "%M", "5": "%S",
+    "PM": "%p", "pm": "%p", "Z07:00": "%z", "Z0700": "%z", "-07:00": "%z", "-0700": "%z",
 }  # fmt: skip
-_TOKEN = re.compile(r"2006|January|Jan|Monday|Mon|MST|Z07:00|-07:00|-0700|002|01|02|15|03|04|05|06|PM|[.,](?:0+|9+)")
+_TOKEN = re.compile(
+    r"2006|January|Jan|Monday|Mon|MST|Z07:00|Z0700|-07:00|-0700|002|01|02|03|04|05|06|15|_2|[12345]|PM|pm"
+    r"|[.,](?:0+|9+)(?!\d)"
+)
 
 LAYOUTS: Final = (
     "2006-01-02",
@@ -21,6 +25,8 @@ LAYOUTS: Final = (
     "02 Jan 06 15:04 MST",
     "Monday, 02-Jan-06 15:04:05 MST",
     "Mon, 02 Jan 2006 15:04:05 MST",
+    "02 Jan 06 15:04 -0700",
+    "Mon, 02 Jan 2006 15:04:05 -0700",
 )
 """What `date` tries when no layout is given."""
 
@@ -43,7 +49,7 @@ def _code(token: str) -> str:
     """Give the code by which `strptime` reads a token."""
     if token[0] in ".,":
         return f"{token[0]}%f"
-    return _CODES[token].replace("%:z", "%z")
+    return _CODES[token]
 
 
 def format_layout(moment: datetime, layout: str) -> str:
@@ -56,15 +62,31 @@ def format_layout(moment: datetime, layout: str) -> str:
             pieces.append(_fraction(moment, token))
         elif token == "2006":
             pieces.append(f"{moment.year:04d}")  # `%Y` leaves out the zeros of the first thousand years
-        elif token == "Z07:00":
-            offset = moment.strftime("%z")
-            pieces.append("Z" if offset in {"", "+0000"} else f"{offset[:3]}:{offset[3:5]}")
-        elif token == "-07:00":
-            offset = moment.strftime("%z") or "+0000"
-            pieces.append(f"{offset[:3]}:{offset[3:5]}")
+        elif token in _ZONES:
+            pieces.append(_zone(moment, token))
         else:
-            pieces.append(moment.strftime(_CODES[token]))
+            text = moment.strftime(_CODES[token])
+            pieces.append(_short(text, token))
     return "".join(pieces)
+
+
+_ZONES: Final = frozenset({"Z07:00", "Z0700", "-07:00", "-0700"})
+
+
+def _zone(moment: datetime, token: str) -> str:
+    offset = moment.strftime("%z") or "+0000"
+    if token[0] == "Z" and offset == "+0000":
+        return "Z"
+    return f"{offset[:3]}:{offset[3:5]}" if ":" in token else offset[:5]
+
+
+def _short(text: str, token: str) -> str:
+    """Take off the zero that a token without one does not want."""
+    if token == "_2":
+        return f"{text.removeprefix('0'):>2}"
+    if token == "pm":
+        return text.lower()
+    return text.removeprefix("0") if len(token) == 1 else text
 
 
 def _fraction(moment: datetime, token: str) -> str:

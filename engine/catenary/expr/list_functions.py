@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Predicate: TypeAlias = Callable[[Json, int, Json], Json]
 
 TABLE: Final[dict[str, Function]] = {}
-function = adder(TABLE)
+function = adder(TABLE, "Lists")
 
 
 def _list(name: str, value: Json) -> list[Json]:
@@ -49,62 +49,87 @@ def _tested(
         yield index, item, passed
 
 
-@function("all", 2, counted=True)
+@function("all", 2, counted=True, takes="array .", examples=(("all([1, 2], # > 0)", True), ("all([], # > 0)", True)))
 def every(budget: Budget, items: Json, predicate: Predicate) -> bool:
     """Tell whether all elements pass."""
     return all(passed for _, _, passed in _tested(budget, "all", items, predicate))
 
 
-@function("any", 2, counted=True)
+@function("any", 2, counted=True, takes="array .", examples=(("any([1, 2], # > 1)", True), ("any([], # > 1)", False)))
 def some(budget: Budget, items: Json, predicate: Predicate) -> bool:
     """Tell whether an element passes."""
     return any(passed for _, _, passed in _tested(budget, "any", items, predicate))
 
 
-@function("none", 2, counted=True)
+@function("none", 2, counted=True, takes="array .", examples=(("none([1, 2], # > 2)", True),))
 def none(budget: Budget, items: Json, predicate: Predicate) -> bool:
     """Tell whether no element passes."""
     return not any(passed for _, _, passed in _tested(budget, "none", items, predicate))
 
 
-@function("one", 2, counted=True)
+@function("one", 2, counted=True, takes="array .", examples=(("one([1, 2], # > 1)", True),))
 def one(budget: Budget, items: Json, predicate: Predicate) -> bool:
     """Tell whether just one element passes."""
     return sum(passed for _, _, passed in _tested(budget, "one", items, predicate)) == 1
 
 
-@function("filter", 2, counted=True)
+@function(
+    "filter",
+    2,
+    counted=True,
+    takes="array .",
+    examples=(("filter([1, 2, 3], # > 1)", [2, 3]), ("filter([{q: 1}, {q: 5}], .q > 1)", [{"q": 5}])),
+)
 def keep(budget: Budget, items: Json, predicate: Predicate) -> list[Json]:
     """Give the elements that pass."""
     return [item for _, item, passed in _tested(budget, "filter", items, predicate) if passed]
 
 
-@function("map", 2, counted=True)
+@function(
+    "map",
+    2,
+    counted=True,
+    takes="array .",
+    examples=(("map([1, 2], # * 10)", [10, 20]), ("map(['a', 'b'], {let x = #; x + string(#index)})", ["a0", "b1"])),
+)
 def convert(budget: Budget, items: Json, predicate: Predicate) -> list[Json]:
     """Give what the expression makes of each element."""
     return [predicate(item, index, None) for index, item in _steps(budget, "map", items)]
 
 
-@function("find", 2, counted=True, picks=True)
+@function(
+    "find",
+    2,
+    counted=True,
+    picks=True,
+    takes="array .",
+    examples=(("find([1, 2, 3], # > 1)", 2), ("find([1], # > 1)", None)),
+)
 def find(budget: Budget, items: Json, predicate: Predicate) -> Json:
     """Give the first element that passes; nil when there is none."""
     return next((item for _, item, passed in _tested(budget, "find", items, predicate) if passed), None)
 
 
-@function("findIndex", 2, counted=True)
+@function(
+    "findIndex",
+    2,
+    counted=True,
+    takes="array .",
+    examples=(("findIndex([1, 2, 3], # > 1)", 1), ("findIndex([1], # > 1)", None)),
+)
 def find_index(budget: Budget, items: Json, predicate: Predicate) -> int | None:
     """Give the index of the first element that passes; nil when there is none."""
     return next((index for index, _, passed in _tested(budget, "findIndex", items, predicate) if passed), None)
 
 
-@function("findLast", 2, counted=True, picks=True)
+@function("findLast", 2, counted=True, picks=True, takes="array .", examples=(("findLast([1, 2, 3], # > 1)", 3),))
 def find_last(budget: Budget, items: Json, predicate: Predicate) -> Json:
     """Give the last element that passes; nil when there is none."""
     tested = _tested(budget, "findLast", items, predicate, backwards=True)
     return next((item for _, item, passed in tested if passed), None)
 
 
-@function("findLastIndex", 2, counted=True)
+@function("findLastIndex", 2, counted=True, takes="array .", examples=(("findLastIndex([1, 2, 3], # > 1)", 2),))
 def find_last_index(budget: Budget, items: Json, predicate: Predicate) -> int | None:
     """Give the index of the last element that passes; nil when there is none."""
     tested = _tested(budget, "findLastIndex", items, predicate, backwards=True)
@@ -115,13 +140,17 @@ def _itself(item: Json, index: int, acc: Json) -> Json:  # noqa: ARG001 - the fo
     return item
 
 
-@function("count", 1, 2, counted=True)
+@function(
+    "count", 1, 2, counted=True, takes="array .", examples=(("count([1, 2, 3], # > 1)", 2), ("count([true, false])", 1))
+)
 def count(budget: Budget, items: Json, predicate: Predicate = _itself) -> int:
     """Count the elements that pass; without a predicate, those that are true."""
     return sum(passed for _, _, passed in _tested(budget, "count", items, predicate))
 
 
-@function("sum", 1, 2, counted=True)
+@function(
+    "sum", 1, 2, counted=True, takes="array .", examples=(("sum([1, 2.5])", 3.5), ("sum([{q: 1}, {q: 2}], .q)", 3))
+)
 def total(budget: Budget, items: Json, predicate: Predicate = _itself) -> Json:
     """Add up the elements, or what the expression makes of them."""
     result: Json = 0
@@ -133,7 +162,14 @@ def total(budget: Budget, items: Json, predicate: Predicate = _itself) -> Json:
     return result
 
 
-@function("reduce", 2, 3, counted=True)
+@function(
+    "reduce",
+    2,
+    3,
+    counted=True,
+    takes="array . .",
+    examples=(("reduce([1, 2, 3], #acc + #)", 6), ("reduce([1, 2], #acc + #, 10)", 13)),
+)
 def reduce(budget: Budget, items: Json, step: Predicate, *initial: Json) -> Json:
     """Fold a list into one value: the expression sees it as `#acc`; it begins with the first element, or as given."""
     elements = _list("reduce", items)
@@ -146,7 +182,13 @@ def reduce(budget: Budget, items: Json, step: Predicate, *initial: Json) -> Json
     return result
 
 
-@function("groupBy", 2, counted=True)
+@function(
+    "groupBy",
+    2,
+    counted=True,
+    takes="array .",
+    examples=(("groupBy(['a', 'bb', 'c'], len(#) > 1 ? 'long' : 'short')", {"short": ["a", "c"], "long": ["bb"]}),),
+)
 def group_by(budget: Budget, items: Json, predicate: Predicate) -> dict[Json, list[Json]]:
     """Give a map from what the expression makes of the elements to the lists of those elements."""
     groups: dict[Json, list[Json]] = {}
@@ -168,7 +210,14 @@ def _is_descending(name: str, order: Json) -> bool:
     raise EvaluationError(f"{name}(): the order is 'asc' or 'desc'")
 
 
-@function("sortBy", 2, 3, counted=True)
+@function(
+    "sortBy",
+    2,
+    3,
+    counted=True,
+    takes="array . string",
+    examples=(("sortBy([{q: 2}, {q: 1}], .q)", [{"q": 1}, {"q": 2}]), ("sortBy([1, 2], #, 'desc')", [2, 1])),
+)
 def sort_by(budget: Budget, items: Json, predicate: Predicate, order: Json = "asc") -> list[Json]:
     """Sort the elements by what the expression makes of them."""
     keyed = [(predicate(item, index, None), item) for index, item in _steps(budget, "sortBy", items)]
@@ -177,27 +226,33 @@ def sort_by(budget: Budget, items: Json, predicate: Predicate, order: Json = "as
     return [item for _, item in keyed]
 
 
-@function("sort", 1, 2)
+@function(
+    "sort",
+    1,
+    2,
+    takes="array string",
+    examples=(("sort([3, 1, 2])", [1, 2, 3]), ("sort(['a', 'b'], 'desc')", ["b", "a"])),
+)
 def sort(items: Json, order: Json = "asc") -> list[Json]:
     """Sort numbers, or strings."""
     return sorted(_list("sort", items), key=cmp_to_key(_compare), reverse=_is_descending("sort", order))
 
 
-@function("first", 1, picks=True)
+@function("first", 1, picks=True, takes="array", examples=(("first([1, 2])", 1), ("first([])", None)))
 def first(items: Json) -> Json:
     """Give the first element; nil of an empty list."""
     elements = _list("first", items)
     return elements[0] if elements else None
 
 
-@function("last", 1, picks=True)
+@function("last", 1, picks=True, takes="array", examples=(("last([1, 2])", 2),))
 def last(items: Json) -> Json:
     """Give the last element; nil of an empty list."""
     elements = _list("last", items)
     return elements[-1] if elements else None
 
 
-@function("take", 2)
+@function("take", 2, takes="array number", examples=(("take([1, 2, 3], 2)", [1, 2]), ("take([1], 5)", [1])))
 def take(items: Json, number: Json) -> list[Json]:
     """Give the first so many elements."""
     count_of = _whole("take", number)
@@ -206,13 +261,13 @@ def take(items: Json, number: Json) -> list[Json]:
     return list(_list("take", items)[:count_of])
 
 
-@function("reverse", 1)
+@function("reverse", 1, takes="array", examples=(("reverse([1, 2])", [2, 1]),))
 def reverse(items: Json) -> list[Json]:
     """Give a list in the other direction."""
     return list(reversed(_list("reverse", items)))
 
 
-@function("uniq", 1)
+@function("uniq", 1, takes="array", examples=(("uniq([1, 2, 1.0])", [1, 2]),))
 def unique(items: Json) -> list[Json]:
     """Give each different element once."""
     seen: set[tuple[bool, Json]] = set()
@@ -238,7 +293,7 @@ def _bounded(items: list[Json]) -> list[Json]:
     return items
 
 
-@function("flatten", 1)
+@function("flatten", 1, takes="array", examples=(("flatten([1, [2, [3]]])", [1, 2, 3]),))
 def flatten(items: Json) -> list[Json]:
     """Put the elements of all inner lists, at any depth, into one."""
     result: list[Json] = []
@@ -253,7 +308,7 @@ def flatten(items: Json) -> list[Json]:
     return _bounded(result)
 
 
-@function("concat", 1, None)
+@function("concat", 1, None, takes="array", examples=(("concat([1], [2, 3])", [1, 2, 3]),))
 def concat(*lists: Json) -> list[Json]:
     """Put lists one behind the other."""
     result: list[Json] = []

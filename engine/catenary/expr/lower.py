@@ -288,6 +288,7 @@ class Lowering:
         given, least, most = len(node.arguments), function.least, function.most
         if given < least or (most is not None and given > most):
             span = f"{least}" if most == least else f"at least {least}" if most is None else f"{least} to {most}"
+            span = "no" if span == "0" else span
             plural = "" if span == "1" else "s"
             raise self.problem(f"{node.name}() takes {span} argument{plural}, not {given}", node.span, function.doc)
 
@@ -340,7 +341,9 @@ class Lowering:
         if function is None:
             return self._call_unknown(node)
         self._call_arity(node, function)
-        lowered = self._invoke(node.name, *[self.lower(argument) for argument in node.arguments])
+        arguments = [self.lower(argument) for argument in node.arguments]
+        self.constants.arguments(node, function, arguments)
+        lowered = self._invoke(node.name, *arguments)
         return lowered if function.picks else self._charged(lowered, node.span)
 
 

@@ -117,7 +117,7 @@ class Reference:
     def _functions(self, environment: Environment, *, with_metadata: bool) -> dict[str, Any]:
         budget = Budget()
         functions: dict[str, Any] = {
-            name: partial(function.call, budget) if function.counted else function.call
+            name: partial(function.call, *[budget] * function.counted, *[self._context] * function.contextual)
             for name, function in functions_of(environment).items()
         }
         return {

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
 
 TABLE: Final[dict[str, Function]] = {}
-function = adder(TABLE)
+function = adder(TABLE, "Text")
 
 
 def _text(name: str, value: Json) -> str:
@@ -26,31 +26,31 @@ def _count(name: str, value: Json) -> int:
     raise EvaluationError(f"{name}() takes a number, not {kind_of(value)}")
 
 
-@function("upper", 1)
+@function("upper", 1, takes="string", examples=(("upper('aB')", "AB"),))
 def upper(text: Json) -> str:
     """Give a string in upper case."""
     return _text("upper", text).upper()
 
 
-@function("lower", 1)
+@function("lower", 1, takes="string", examples=(("lower('aB')", "ab"),))
 def lower(text: Json) -> str:
     """Give a string in lower case."""
     return _text("lower", text).lower()
 
 
-@function("trim", 1, 2)
+@function("trim", 1, 2, takes="string string", examples=(("trim('  a ')", "a"), ("trim('xax', 'x')", "a")))
 def trim(text: Json, characters: Json = None) -> str:
     """Take blanks, or the characters given, off both ends."""
     return _text("trim", text).strip(None if characters is None else _text("trim", characters))
 
 
-@function("trimPrefix", 1, 2)
+@function("trimPrefix", 1, 2, takes="string string", examples=(("trimPrefix('abc', 'a')", "bc"),))
 def trim_prefix(text: Json, prefix: Json = " ") -> str:
     """Take a prefix off, if it is there."""
     return _text("trimPrefix", text).removeprefix(_text("trimPrefix", prefix))
 
 
-@function("trimSuffix", 1, 2)
+@function("trimSuffix", 1, 2, takes="string string", examples=(("trimSuffix('abc', 'c')", "ab"),))
 def trim_suffix(text: Json, suffix: Json = " ") -> str:
     """Take a suffix off, if it is there."""
     return _text("trimSuffix", text).removesuffix(_text("trimSuffix", suffix))
@@ -68,20 +68,30 @@ def _split(name: str, text: Json, separator: Json, limit: Json) -> list[str]:
     return list(content)
 
 
-@function("split", 2, 3)
+@function(
+    "split",
+    2,
+    3,
+    takes="string string number",
+    examples=(
+        ("split('a,b,c', ',')", ["a", "b", "c"]),
+        ("split('a,b,c', ',', 2)", ["a", "b,c"]),
+        ("split('abc', '')", ["a", "b", "c"]),
+    ),
+)
 def split(text: Json, separator: Json, limit: Json = None) -> list[str]:
     """Cut a string at each separator, into at most `limit` parts; per character at an empty one."""
     return _split("split", text, separator, limit)
 
 
-@function("splitAfter", 2, 3)
+@function("splitAfter", 2, 3, takes="string string number", examples=(("splitAfter('a,b', ',')", ["a,", "b"]),))
 def split_after(text: Json, separator: Json, limit: Json = None) -> list[str]:
     """Cut a string after each separator, which stays."""
     parts = _split("splitAfter", text, separator, limit)
     return [part + separator for part in parts[:-1]] + parts[-1:]
 
 
-@function("join", 1, 2)
+@function("join", 1, 2, takes="array string", examples=(("join(['a', 'b'], '-')", "a-b"),))
 def join(items: Json, separator: Json = "") -> str:
     """Put the strings of a list together, with a separator between."""
     if not isinstance(items, list | tuple):
@@ -92,7 +102,13 @@ def join(items: Json, separator: Json = "") -> str:
     return between.join(texts)
 
 
-@function("replace", 3, 4)
+@function(
+    "replace",
+    3,
+    4,
+    takes="string string string number",
+    examples=(("replace('aaa', 'a', 'b')", "bbb"), ("replace('aaa', 'a', 'b', 1)", "baa")),
+)
 def replace(text: Json, old: Json, new: Json, limit: Json = None) -> str:
     """Replace a part of a string wherever it is, or at most `limit` times."""
     content, part, other = _text("replace", text), _text("replace", old), _text("replace", new)
@@ -102,7 +118,7 @@ def replace(text: Json, old: Json, new: Json, limit: Json = None) -> str:
     return content.replace(part, other, most)
 
 
-@function("repeat", 2)
+@function("repeat", 2, takes="string number", examples=(("repeat('ab', 2)", "abab"),))
 def repeat(text: Json, times: Json) -> str:
     """Give a string several times over."""
     content, count = _text("repeat", text), _count("repeat", times)
@@ -112,13 +128,13 @@ def repeat(text: Json, times: Json) -> str:
     return content * count
 
 
-@function("hasPrefix", 2)
+@function("hasPrefix", 2, takes="string string", examples=(("hasPrefix('abc', 'a')", True),))
 def has_prefix(text: Json, prefix: Json) -> bool:
     """Tell whether a string begins with another."""
     return _text("hasPrefix", text).startswith(_text("hasPrefix", prefix))
 
 
-@function("hasSuffix", 2)
+@function("hasSuffix", 2, takes="string string", examples=(("hasSuffix('abc', 'c')", True),))
 def has_suffix(text: Json, suffix: Json) -> bool:
     """Tell whether a string ends with another."""
     return _text("hasSuffix", text).endswith(_text("hasSuffix", suffix))
@@ -128,13 +144,13 @@ def _bytes(name: str, value: Json) -> bytes:
     return _text(name, value).encode("utf-8", "surrogatepass")
 
 
-@function("indexOf", 2)
+@function("indexOf", 2, takes="string string", examples=(("indexOf('abab', 'b')", 1), ("indexOf('a', 'z')", -1)))
 def index_of(text: Json, part: Json) -> int:
     """Give where in a string another begins, in bytes; -1 when nowhere."""
     return _bytes("indexOf", text).find(_bytes("indexOf", part))
 
 
-@function("lastIndexOf", 2)
+@function("lastIndexOf", 2, takes="string string", examples=(("lastIndexOf('abab', 'b')", 3),))
 def last_index_of(text: Json, part: Json) -> int:
     """Give where in a string another begins for the last time, in bytes; -1 when nowhere."""
     return _bytes("lastIndexOf", text).rfind(_bytes("lastIndexOf", part))

@@ -12,22 +12,25 @@ from catenary.expr.layouts import LAYOUTS, parse_layout
 from catenary.expr.operators import EvaluationError, kind_of
 
 if TYPE_CHECKING:
+    from catenary.clock import Clock
     from catenary.jsontext import Json
 
 TABLE: Final[dict[str, Function]] = {}
-function = adder(TABLE)
+function = adder(TABLE, "Times and durations")
 
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
-@function("now", 0)
-def now() -> datetime:
-    """Give the present time; as text it is RFC 3339."""
-    return datetime.now(UTC).astimezone()
+@function("now", 0, contextual=True, examples=(("now() > date('2020-01-01')", True),))
+def now(ctx: object = None) -> datetime:
+    """Give the present time by the clock of the run; as text it is RFC 3339."""
+    clock: Clock | None = getattr(ctx, "clock", None)
+    moment = datetime.now(UTC) if clock is None else datetime.fromtimestamp(clock.time_ms() / 1000, UTC)
+    return moment.astimezone()
 
 
-@function("duration", 1)
+@function("duration", 1, takes="string", examples=(("duration('90s')", "1m30s"), ("duration('1h30m').Minutes()", 90.0)))
 def duration(text: Json) -> timedelta:
     """Read a duration such as `1h30m` or `250ms`."""
     if not isinstance(text, str):
@@ -45,7 +48,12 @@ def duration(text: Json) -> timedelta:
     return -total if text.startswith("-") else total
 
 
-@function("timezone", 1)
+@function(
+    "timezone",
+    1,
+    takes="string",
+    examples=(("date('2024-02-03').In(timezone('Asia/Tokyo'))", "2024-02-03T09:00:00+09:00"),),
+)
 def zone(name: Json) -> tzinfo:
     """Give a time zone by its name, such as `Europe/Berlin`."""
     if not isinstance(name, str):
@@ -60,7 +68,17 @@ def zone(name: Json) -> tzinfo:
         raise EvaluationError(f"there is no time zone {name[:40]!r}") from None
 
 
-@function("date", 1, 3)
+@function(
+    "date",
+    1,
+    3,
+    takes="string string string",
+    examples=(
+        ("date('2024-02-03')", "2024-02-03T00:00:00Z"),
+        ("date('03.02.2024 04:05', '02.01.2006 15:04', 'Europe/Berlin')", "2024-02-03T04:05:00+01:00"),
+        ("(date('2024-02-03') - date('2024-02-01')).Hours()", 48.0),
+    ),
+)
 def date(text: Json, layout: Json = None, zone_name: Json = None) -> datetime:
     """Read a time, by a layout such as `2006-01-02 15:04:05`, or in one of the usual forms."""
     if isinstance(text, datetime):
