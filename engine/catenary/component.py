@@ -145,6 +145,14 @@ class Component(Generic[ConfigT]):
     def close(self) -> Awaitable[None] | None:
         """Let go of what `open` got. May be `async def`; is called once, and again without harm."""
 
+    def preview(self, ctx: Any, msg: Message) -> Mapping[str, Json]:  # noqa: ARG002 - for those that send something
+        """Give what the node would send to the outside for a message, by name; `catenary render` shows it.
+
+        Nothing was opened before, and nothing may be opened or called here. Of `ctx` there is `ctx.output` only.
+        What it raises is shown as what keeps the node from sending.
+        """
+        return {}
+
     if TYPE_CHECKING:
         # A join gets a list of arrivals in place of the message, hence `Any`.
         def run(self, ctx: Context, msg: Any, /) -> Emission | Awaitable[Emission]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import field_validator
 
@@ -195,6 +195,12 @@ class Agent(Component[AgentConfig]):
         config, clock = self.config, self._clock
         model = OpenAIModel(self._http, config.url, config.key, name, clock.time_ms, parameters)
         return RetryingModel(model, RetryPolicy(clock.sleep, config.max_retries), config.stream_retry_mode)
+
+    def preview(self, ctx: Any, msg: Message) -> dict[str, Json]:
+        """Give the first request to the model."""
+        from catenary_components.ai.preview import first_request
+
+        return first_request(self.config, ctx, msg)
 
     async def run(self, ctx: Context, msg: Message) -> Emission:
         """Answer one message."""

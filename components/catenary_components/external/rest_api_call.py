@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import field_validator
 
@@ -13,6 +13,7 @@ from catenary.http import HttpOptions, proxy_address, sse_lines
 
 if TYPE_CHECKING:
     from catenary.http import HttpClient, HttpResponse
+    from catenary.jsontext import Json
 
 _ERROR_PAGE_BYTES: Final = 64 * 1024
 _CONNECT_TIMEOUT_S: Final = 30.0
@@ -136,15 +137,18 @@ class RestApiCall(Component[RestApiCallConfig]):
     def open(self, ctx: Context) -> None:
         """Make the pool of connections; the first message connects."""
         self._client: HttpClient = ctx.http.client(self.config.http_options)
-        self._method = self.config.request_method.strip().upper() or "GET"
+
+    def preview(self, ctx: Any, msg: Message) -> dict[str, Json]:
+        """Give the request."""
+        method, url, headers, content = self._request(ctx, msg)
+        body = {} if content is None else {"body": content}
+        return {"method": method, "url": url, "headers": dict(headers), **body}
 
     async def run(self, ctx: Context, msg: Message) -> Emission:
         """Make the call."""
-        url = self.config.rest_endpoint_url_pattern.render(msg, ctx)
-        headers = [(name.render(msg, ctx), value.render(msg, ctx)) for name, value in self.config.headers.items()]
-        content = self._content(ctx, msg)
+        method, url, headers, content = self._request(ctx, msg)
         try:
-            async with self._client.stream(self._method, url, headers=headers, content=content) as answer:
+            async with self._client.stream(method, url, headers=headers, content=content) as answer:
                 return await self._go_on(ctx, msg, answer)
         except ResourceError as error:
             return fail(error, msg.put("errorBody", str(error)))
@@ -152,6 +156,13 @@ class RestApiCall(Component[RestApiCallConfig]):
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
+
+    def _request(self, ctx: Context, msg: Message) -> tuple[str, str, list[tuple[str, str]], str | bytes | None]:
+        """Give method, address, headers and body for a message."""
+        config = self.config
+        url = config.rest_endpoint_url_pattern.render(msg, ctx)
+        headers = [(name.render(msg, ctx), value.render(msg, ctx)) for name, value in config.headers.items()]
+        return config.request_method.strip().upper() or "GET", url, headers, self._content(ctx, msg)
 
     def _content(self, ctx: Context, msg: Message) -> str | bytes | None:
         if self.config.without_request_body:

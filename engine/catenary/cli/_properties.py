@@ -46,22 +46,37 @@ def property_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def properties_of(settings: Iterable[str], env_files: Iterable[str]) -> dict[str, Json]:
+def properties_of(
+    settings: Iterable[str], env_files: Iterable[str], sources: dict[str, str] | None = None
+) -> dict[str, Json]:
     """Give the properties: those of `--set` win over the environment, and it over the env files.
 
     The variables of the env files that the environment does not have are added to it.
+
+    Args:
+        settings: The texts of `--set`.
+        env_files: The paths of the env files, in their order.
+        sources: Gets where each property came from, by its dotted key; the later one wins, as with the values.
 
     Raises:
         click.BadParameter: When an option or a line of a file cannot be read.
     """
     properties: dict[str, Json] = {}
+    sources = {} if sources is None else sources
+    from_files: dict[str, str] = {}
     for path in env_files:
         for name, value in read_env_file(path):
             if name.startswith("global."):
                 put(properties, name.split(".")[1:], value, "--env-file")
-            else:
-                os.environ.setdefault(name, value)
+                sources[name.removeprefix("global.")] = path
+            elif name not in os.environ:
+                os.environ[name] = value
+                from_files[name] = f"{name} in {path}"
     put_variables(properties, os.environ)
+    for name in sorted(os.environ):
+        keys = _keys(name)
+        if keys:
+            sources[".".join(keys)] = from_files.get(name, f"environment variable {name}")
     for setting in settings:
         key, value = typed_pair(setting, "--set")
         root, _, rest = key.partition(".")
@@ -69,17 +84,24 @@ def properties_of(settings: Iterable[str], env_files: Iterable[str]) -> dict[str
             wanted = rest or (key if root != "global" else "KEY")
             raise bad("--set", f"{key!r} is no property; write --set global.{wanted}=VALUE")
         put(properties, rest.split("."), value, "--set")
+        sources[rest] = "--set"
     return properties
 
 
 def put_variables(properties: dict[str, Json], environment: Mapping[str, str]) -> None:
     """Put the variables with the prefix into the properties; a name all in capitals gives a key in small letters."""
     for name in sorted(environment):
-        key = name.removeprefix(PREFIX)
-        if key == name or not key:
-            continue
-        keys = (key.lower() if key.isupper() else key).split("__")
-        put(properties, keys, environment[name], f"environment variable {name}")
+        keys = _keys(name)
+        if keys:
+            put(properties, keys, environment[name], f"environment variable {name}")
+
+
+def _keys(variable: str) -> list[str]:
+    """Give the keys of the property that an environment variable sets; none when it sets none."""
+    key = variable.removeprefix(PREFIX)
+    if key == variable or not key:
+        return []
+    return (key.lower() if key.isupper() else key).split("__")
 
 
 def read_env_file(path: str) -> list[tuple[str, str]]:

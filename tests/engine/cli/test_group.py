@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-COMMANDS = {"check", "components", "demo", "docs", "draw", "eval", "run", "schema"}
+COMMANDS = {"check", "components", "demo", "docs", "draw", "eval", "render", "run", "schema"}
 
 
 def install(folder: Path, entries: str, name: str = "other") -> None:
