@@ -74,6 +74,7 @@ class ScriptEngine(Protocol):
         parameters: Sequence[str] = PARAMETERS,
         names: Mapping[str, Json] | None = None,
         limits: ScriptLimits | None = None,
+        host: ScriptHost | None = None,
         finish: str = "",
         blank_is_text: bool = False,
     ) -> CompiledScript:

@@ -1,0 +1,113 @@
+"""How messages go into scripts and results come out, the same for all engines: as JSON text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from catenary.jsontext import dumps, loads
+from catenary.message import BINARY, JSON, metadata_text
+
+if TYPE_CHECKING:
+    from catenary.jsontext import Json
+    from catenary.message import Message, Metadata
+
+AS_JSON, AS_TEXT, AS_BYTES, AS_JSON_OR_TEXT = 0, 1, 2, 3
+"""How a payload is read; `script_realm.js` has the same numbers."""
+
+_LONE_SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
+_BEYOND_EXACT = re.compile(r"\d{16}|\de\+\d")
+_EXACT = 2**53
+
+
+def arguments_of(message: Message, json_kind: int) -> tuple[int, str, str, str, str, str]:
+    """Give what `enter` of a realm takes for a message: kind, payload, bytes, metadata, message type, data type."""
+    data_type = message.data_type
+    payload, kind, raw_bytes = message.text, AS_TEXT, ""
+    if data_type == JSON:
+        kind = json_kind
+    elif data_type == BINARY:
+        kind, raw_bytes = AS_BYTES, _byte_list(message.data)
+    return (
+        kind,
+        payload if payload.isascii() else encodable(payload),
+        raw_bytes,
+        _metadata_text(message.metadata) if message.metadata else "{}",
+        encodable(message.type),
+        encodable(data_type),
+    )
+
+
+def encodable(text: str) -> str:
+    """Give a text that UTF-8 can hold: an engine would take any other for nothing at all."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def parse(text: str) -> Json:
+    """Read JSON that an engine wrote. Raises: ValueError, RecursionError: when it is nested too deeply."""
+    try:
+        return loads(text)
+    except ValueError:  # half a surrogate pair, which JSON readers refuse
+        return loads(_LONE_SURROGATE.sub(r"\1\\ufffd", text))
+
+
+def has_inexact(text: str) -> bool:
+    """Tell whether a result may hold integers that lost digits inside the engine."""
+    return _BEYOND_EXACT.search(text) is not None
+
+
+def restore_integers(result: Json, message: Message) -> Json:
+    """Give a result in which the large integers of the payload, where the script left them alone, have all digits.
+
+    Inside a script an integer beyond 2^53 is the nearest number that JavaScript has. A number of the result that
+    equals it gets the digits of the payload back: those under the same key first, else the only ones that fit.
+    """
+    exact: dict[Any, set[int]] = {}
+    if message.data_type == JSON:
+        _collect(message.value, "", exact)
+    return _restore(result, "", exact) if exact else result
+
+
+def _collect(value: Json, key: str, exact: dict[Any, set[int]]) -> None:
+    if isinstance(value, dict):
+        for name, item in cast("dict[str, Json]", value).items():
+            _collect(item, name, exact)
+    elif isinstance(value, list):
+        for item in cast("list[Json]", value):
+            _collect(item, key, exact)
+    elif isinstance(value, int) and not -_EXACT <= value <= _EXACT:
+        try:
+            seen = float(value)
+        except OverflowError:  # a script reads it as Infinity, which is no JSON any more
+            return
+        exact.setdefault(seen, set()).add(value)
+        exact.setdefault((key, seen), set()).add(value)
+
+
+def _restore(value: Json, key: str, exact: dict[Any, set[int]]) -> Json:
+    if isinstance(value, dict):
+        items = cast("dict[str, Json]", value).items()
+        return {name: _restore(item, name, exact) for name, item in items}
+    if isinstance(value, list):
+        return [_restore(item, key, exact) for item in cast("list[Json]", value)]
+    if isinstance(value, int | float) and not -_EXACT < value < _EXACT:
+        seen = float(value)
+        fitting = exact.get((key, seen)) or exact.get(seen, set())
+        if len(fitting) == 1:
+            return next(iter(fitting))
+    return value
+
+
+def _metadata_text(metadata: Metadata) -> str:
+    texts = {key: value if value.__class__ is str else metadata_text(value) for key, value in metadata.items()}
+    return encodable(dumps(texts))
+
+
+def _byte_list(data: str | bytes) -> str:
+    return dumps(list(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data))
