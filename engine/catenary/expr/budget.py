@@ -5,17 +5,20 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Final, cast
 
-from catenary.expr.operators import EvaluationError, bounded_integer
+from catenary.expr.operators import EvaluationError, bounded_integer, kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from catenary.jsontext import Json
 
 UNITS: Final = 1_000_000
-"""Units of one evaluation: one for a step of a predicate, an element made, or 64 characters made."""
-
+"""Units of one evaluation: one for each element that a predicate is put to, or that is made, or for 64 characters."""
 
 SECONDS: Final = 5.0
 """How long predicates may be evaluated: one step of them may itself look through a long list."""
+
+_FLAT: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class Budget:
@@ -25,13 +28,29 @@ class Budget:
 
     def __init__(self) -> None:
         self.left = UNITS
-        self.deadline = monotonic() + SECONDS
+        self.deadline = 0.0  # not known before somebody asks for it
 
-    def step(self) -> None:
-        """Use up what one step of a predicate takes. Raises: EvaluationError: when there is no more, or no time."""
-        self.spend(1)
-        if monotonic() > self.deadline:
-            raise EvaluationError(f"time budget exceeded: the expression takes longer than {SECONDS:g} s")
+    def enter(self, name: str, items: Json) -> list[Json]:
+        """Pay for all steps of a predicate, and give the list it is put to.
+
+        Raises:
+            EvaluationError: When `items` is no list, or there are too few units left.
+        """
+        if items.__class__ is not list and not isinstance(items, list | tuple):
+            raise EvaluationError(f"{name}() takes a list, not {kind_of(items)}")
+        elements = cast("list[Json]", items)
+        self.spend(len(elements))
+        return elements
+
+    def timed(self, items: list[Json]) -> Iterator[Json]:
+        """Give the elements one by one. Raises: EvaluationError: when there is no more time."""
+        if not self.deadline:
+            self.deadline = monotonic() + SECONDS
+        deadline = self.deadline
+        for item in items:
+            if monotonic() > deadline:
+                raise EvaluationError(f"time budget exceeded: the expression takes longer than {SECONDS:g} s")
+            yield item
 
     def spend(self, units: int) -> None:
         """Use up some units. Raises: EvaluationError: when there are no more."""
@@ -42,26 +61,26 @@ class Budget:
     def charge(self, value: Json) -> Json:
         """Pay for a value that was made, and give it back."""
         kind = value.__class__
-        if kind is str or kind is bytes:
-            self.spend(1 + (len(value) >> 6))
-        elif kind is int:
-            bounded_integer(value)
-        elif kind is list or kind is dict:
+        if kind is list or kind is dict:
             self._charge_deep(value)
-        return value
+            return value
+        return self.charge_shallow(value)
 
     def charge_shallow(self, value: Json) -> Json:
         """Pay for a value by its own length: for one whose elements were paid for when they were made."""
         kind = value.__class__
         if kind is str or kind is bytes:
             self.spend(1 + (len(value) >> 6))
-        return bounded_integer(value)
+        elif kind is int:
+            self.spend(bounded_integer(value).bit_length() >> 6)
+        return value
 
     def _charge_deep(self, value: Json) -> None:
         """Pay for all elements at any depth: a list that holds the same list twice costs twice."""
         self.spend(1 + len(value))
-        for element in (
-            cast("dict[str, Json]", value).values() if isinstance(value, dict) else cast("list[Json]", value)
-        ):
+        elements = cast("dict[str, Json]", value).values() if isinstance(value, dict) else cast("list[Json]", value)
+        if _FLAT.issuperset(map(type, elements)):
+            return
+        for element in elements:
             if element.__class__ is list or element.__class__ is dict:
                 self._charge_deep(element)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr import operators
 from catenary.expr.budget import Budget
+from catenary.expr.comprehensions import TEXT_MAPS, Comprehensions, local_name
 from catenary.expr.environment import find_path, output_of, payload, record, variables
-from catenary.expr.inline import Inline, bare
+from catenary.expr.inline import bare
 from catenary.expr.methods import call_method
 from catenary.expr.operators import EvaluationError, TextMap
 from catenary.expr.outline import DEEP, first_operands
@@ -44,7 +45,7 @@ def lookup(environment: Environment, root: str, path: str) -> Json:
     return value if found else ""
 
 
-class Compiler(Inline):
+class Compiler(Comprehensions):
     """Writes one lowered tree as Python text and collects the values which that text names."""
 
     def __init__(self, environment: Environment, functions: dict[str, Function], *, with_metadata: bool) -> None:
@@ -52,6 +53,7 @@ class Compiler(Inline):
         self.environment = environment
         self.functions = functions
         self.with_metadata = with_metadata
+        self.uses_value = False
         self._depth = 0
         self._ready: dict[int, str] = {}  # texts of what a long row begins with, by the id of the node
 
@@ -81,12 +83,12 @@ class Compiler(Inline):
     def _name(self, node: ast.Name) -> str:
         name = node.id
         if "$" in name:
-            return _local(name)
+            return local_name(name)
         if name in _SIMPLE_VARIABLES:
             return _SIMPLE_VARIABLES[name]
         if name == "msg":
-            held = self.temporary()
-            return f"({held} if ({held} := msg._value) is not {self.name_of(_UNREAD)} else msg.value)"
+            self.uses_value = True
+            return f"(value if value is not {self.name_of(_UNREAD)} else msg.value)"
         if name == "metadata":
             return f"{self.name_of(TextMap)}(msg._metadata)"
         kind = dict if name == "ruleChain" else TextMap
@@ -94,7 +96,7 @@ class Compiler(Inline):
 
     def _text_map(self, node: ast.expr) -> str:
         """Give the text for the mapping itself when the node is `metadata`, `global` or `vars`."""
-        if not isinstance(node, ast.Name) or node.id not in {"metadata", "global", "vars"}:
+        if not isinstance(node, ast.Name) or node.id not in TEXT_MAPS:
             return ""
         return "msg._metadata" if node.id == "metadata" else self.name_of(self.environment.root(node.id))
 
@@ -126,11 +128,14 @@ class Compiler(Inline):
         special = _SPECIAL.get(name)
         if special is not None:
             return special(self, node)
+        function = self.functions.get(name)
+        if function is not None and function.counted and (text := self.loop(name, node)):
+            return text
         arguments = [self.rewrite(argument) for argument in node.args]
         operator = operators.OPERATORS.get(name)
         if operator is not None:
             return self.invoke(operator, *arguments, at=node)
-        function = self.functions[name]
+        assert function is not None
         if function.counted:
             arguments.insert(0, self.budget())
         if function.contextual:
@@ -141,7 +146,7 @@ class Compiler(Inline):
         """Bind names in place: `(a := value, b := value, body)[2]`, or within the test of a condition on nil."""
         bound: list[str] = []
         while True:
-            bound.append(f"({_local(function.args.args[0].arg)} := {bare(self.rewrite(value))})")
+            bound.append(f"({local_name(function.args.args[0].arg)} := {bare(self.rewrite(value))})")
             body = function.body
             if not (isinstance(body, ast.Call) and isinstance(body.func, ast.Lambda)):
                 break
@@ -154,11 +159,14 @@ class Compiler(Inline):
         return f"({', '.join(bound)}, {bare(text)})[{len(bound)}]" if bound else text
 
     def _lambda(self, node: ast.Lambda) -> str:
-        parameters = ", ".join([_local(parameter.arg) for parameter in node.args.args])
+        parameters = ", ".join([local_name(parameter.arg) for parameter in node.args.args])
         return f"(lambda {parameters}: {bare(self.rewrite(node.body))})"
 
     def _charge(self, node: ast.Call) -> str:
-        return f"{self.mark(node)}{self.budget()}.charge({bare(self.rewrite(node.args[0]))})"
+        made = node.args[0]
+        if isinstance(made, ast.BinOp) and id(made) not in self._ready:
+            return self.binary(made, is_charged=True)
+        return self.charged(self.rewrite(made), at=node)
 
     def _payload(self, node: ast.Call) -> str:
         owner = _text(node.args[0])
@@ -202,7 +210,7 @@ _SIMPLE_VARIABLES: Final = {
 }
 _HANDLERS: Final[dict[type[ast.expr], Callable[[Compiler, Any], str]]] = {
     ast.Attribute: Compiler._attribute,
-    ast.BinOp: Compiler._binop,
+    ast.BinOp: Compiler.binary,
     ast.BoolOp: Compiler._boolop,
     ast.Call: Compiler._call,
     ast.Compare: Compiler._compare,
@@ -230,11 +238,6 @@ _SPECIAL: Final[dict[str, Callable[[Compiler, ast.Call], str]]] = {
 def _text(node: ast.expr) -> str:
     assert isinstance(node, ast.Constant)
     return str(node.value)
-
-
-def _local(name: str) -> str:
-    """Give the Python name of a `let` or of a part of a predicate: what the author called it does not matter."""
-    return f"v{name.rpartition('$')[2]}"
 
 
 def compile_closure(
@@ -273,9 +276,13 @@ def compile_closure(
 def closure_text(tree: ast.expr, compiler: Compiler) -> str:
     """Give the Python text of a tree's closure; what its names stand for is in the compiler's `namespace` then."""
     value = bare(compiler.rewrite(tree))
-    frame = _COUNTED_FRAME if compiler.uses_budget else _FRAME
+    begin = "".join([
+        "  value = msg._value\n" if compiler.uses_value else "",
+        "  budget = Budget()\n" if compiler.uses_budget else "",
+    ])  # fmt: skip
     functions = "".join(compiler.outline.functions)
-    return frame.replace("NAMES", ", ".join(compiler.namespace)).replace("VALUE", value).replace("PARTS", functions)
+    frame = _FRAME.replace("NAMES", ", ".join(compiler.namespace)).replace("BEGIN", begin)
+    return frame.replace("VALUE", value).replace("PARTS", functions)
 
 
 @lru_cache(maxsize=512)
@@ -299,10 +306,9 @@ def _failed_at(traceback: TracebackType | None, namespace: dict[str, Any], text:
 # What the closure uses are its free variables: globals would be looked up anew whenever shared code runs for another.
 _FRAME: Final = """def make(explain, Budget, NAMES):
 PARTS def expression(msg, ctx=None):
-  try:
+BEGIN  try:
    return (VALUE)
   except Exception as error:
    raise explain(error) from error
  return expression
 """
-_COUNTED_FRAME: Final = _FRAME.replace("  try:", "  budget = Budget()\n  try:", 1)

@@ -124,36 +124,53 @@ class Inline:
             return f"(not {operand})"
         return self.invoke(_UNARY[type(node.op)], operand, at=node)
 
-    def _binop(self, node: ast.BinOp) -> str:
+    def charged(self, text: str, *, at: ast.expr) -> str:
+        """Pay for a value that is made."""
+        return f"{self.mark(at)}{self.budget()}.charge({bare(text)})"
+
+    def binary(self, node: ast.BinOp, *, is_charged: bool = False) -> str:
+        """Write an operation on two operands; `is_charged` for one whose result has to be paid for."""
         symbol, function = _BINARY[type(node.op)]
         left, right = self.rewrite(node.left), self.rewrite(node.right)
-        if isinstance(node.left, ast.Constant) or symbol in {"%", "**"}:
-            return self.invoke(function, left, right, at=node)
-        if isinstance(node.right, ast.Constant):
-            return self._with_number(symbol, function, left, right, node)
-        if symbol == "/":
-            return self.invoke(function, left, right, at=node)
-        first, a = self.held(left)
-        second, b = self.held(right)
-        slow = self.invoke(function, a, b, at=node)
-        real = self.name_of(float)
-        if symbol == "*":
-            return f"({a} * {b} if ({first}.__class__ is {real}) & ({second}.__class__ is {real}) else {slow})"
-        usual = f"{first}.__class__ is {second}.__class__ and ({a}.__class__ is {real}"
-        return f"({a} {symbol} {b} if {usual} or {a}.__class__ is {self.name_of(int)}) else {slow})"
 
-    def _with_number(self, symbol: str, function: Callable[..., Any], left: str, right: str, node: ast.BinOp) -> str:
-        """Write an operation of which the right side is a literal."""
-        value: Any = node.right.value if isinstance(node.right, ast.Constant) else None
-        if value.__class__ not in {int, float} or abs(value) > 2**31 or (symbol == "/" and value == 0):
-            return self.invoke(function, left, right, at=node)
+        def guarded(a: str, b: str) -> str:
+            slow = self.invoke(function, a, b, at=node)
+            return self.charged(slow, at=node) if is_charged else slow
+
+        if isinstance(node.left, ast.Constant) or symbol in {"%", "**"}:
+            return guarded(left, right)
         first, a = self.held(left)
+        if isinstance(node.right, ast.Constant):
+            usual = self._fits_number(symbol, first, a, node.right.value, is_charged=is_charged)
+            return f"({a} {symbol} {right} if {usual} else {guarded(a, right)})" if usual else guarded(left, right)
+        second, b = self.held(right)
+        usual = self._fit_each_other(symbol, (first, a), (second, b), is_charged=is_charged)
+        return f"({a} {symbol} {b} if {usual} else {guarded(a, b)})"
+
+    def _fits_number(self, symbol: str, first: str, a: str, value: Any, *, is_charged: bool) -> str:
+        """Write the test that `a` may be put together with a literal as it is; empty when it never may."""
+        if value.__class__ not in {int, float} or abs(value) > 2**31 or (symbol == "/" and value == 0):
+            return ""
         usual = f"{first}.__class__ is {self.name_of(float)}"
-        if symbol == "*":  # so small that the guarded operator has nothing to say
-            usual += f" or ({a}.__class__ is {self.name_of(int)} and {-_SMALL} < {a} < {_SMALL})"
-        elif symbol != "/":
-            usual += f" or {a}.__class__ is {self.name_of(int)}"
-        return f"({a} {symbol} {right} if {usual} else {self.invoke(function, a, right, at=node)})"
+        if symbol == "/":
+            return usual
+        whole = f"{a}.__class__ is {self.name_of(int)}"
+        if symbol == "*" or is_charged:  # so small that the guarded operator has nothing to say
+            whole = f"({whole} and {-_SMALL} < {a} < {_SMALL})"
+        return f"{usual} or {whole}"
+
+    def _fit_each_other(self, symbol: str, left: tuple[str, str], right: tuple[str, str], *, is_charged: bool) -> str:
+        """Write the test that two operands, given for the first and for further uses, are put together as they are."""
+        (first, a), (second, b) = left, right
+        real, whole = self.name_of(float), self.name_of(int)
+        if symbol == "/":
+            return f"{first}.__class__ is {second}.__class__ is {real} and {b}"
+        small = f" and {-_SMALL} < {a} < {_SMALL} and {-_SMALL} < {b} < {_SMALL}"
+        same = f"{a}.__class__ is {whole}{small if symbol == '*' or is_charged else ''}"
+        mixed = " or ".join(
+            [f"{a}.__class__ is {one} and {b}.__class__ is {other}" for one, other in ((real, whole), (whole, real))]
+        )
+        return f"{first}.__class__ is {second}.__class__ and ({a}.__class__ is {real} or {same}) or {mixed}"
 
     # -- comparisons
 
@@ -183,7 +200,7 @@ class Inline:
         """Write one comparison of `left` and `right`, whose texts are `a` and `b`."""
         symbol, function = _COMPARE[type(operation)]
         if symbol in {"in", "not in"}:
-            return f"({a} {symbol} {b})" if _is_texts(right) else self.invoke(function, a, b, at=at)
+            return f"({a} {symbol} {b})" if is_texts(right) else self.invoke(function, a, b, at=at)
         if isinstance(left, ast.Constant):
             return self.invoke(function, a, b, at=at)
         if isinstance(right, ast.Constant):
@@ -222,7 +239,7 @@ class Inline:
         result = self.rewrite(node.values[-1])
         row: list[str] = [result]  # operands that are bools, with Python's own operator between them
         for level, value in enumerate(reversed(node.values[:-1]), 1):
-            if _is_bool(value):
+            if is_bool(value):
                 row.insert(0, self.rewrite(value))
                 continue
             rest = self._joined(row, is_and=is_and)
@@ -252,24 +269,24 @@ class Inline:
 
     def _branch(self, node: ast.IfExp, other: str) -> str:
         test, body = self.rewrite(node.test), self.rewrite(node.body)
-        if _is_bool(node.test):
+        if is_bool(node.test):
             return f"({body} if {test} else {bare(other)})"
         first, one = self.held(test)
         failing = self.invoke(operators.test, one, at=node)
         return f"({body} if {first} is True else {other} if {one} is False else {failing})"
 
 
-def _is_texts(node: ast.expr) -> bool:
+def is_texts(node: ast.expr) -> bool:
     """Tell whether this is a list of nothing but literal texts, which only texts can be in."""
     return isinstance(node, ast.List) and all(
         isinstance(element, ast.Constant) and isinstance(element.value, str) for element in node.elts
     )
 
 
-def _is_bool(node: ast.expr) -> bool:
+def is_bool(node: ast.expr) -> bool:
     """Tell whether this always gives a bool, when it does not fail."""
     if isinstance(node, ast.BoolOp):
-        return all(map(_is_bool, node.values))
+        return all(map(is_bool, node.values))
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id in _TESTS
     return static_kind(node) == "bool"

@@ -6,10 +6,10 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from catenary.expr.function import Function, adder
-from catenary.expr.operators import MAX_ITEMS, EvaluationError, add, equal, is_number, kind_of, less
+from catenary.expr.operators import MAX_ITEMS, EvaluationError, equal, is_number, kind_of, less
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from catenary.expr.budget import Budget
     from catenary.jsontext import Json
@@ -33,10 +33,15 @@ def _whole(name: str, value: Json) -> int:
 
 
 def _steps(budget: Budget, name: str, items: Json, *, backwards: bool = False) -> Iterator[tuple[int, Json]]:
-    elements = _list(name, items)
-    for index in range(len(elements) - 1, -1, -1) if backwards else range(len(elements)):
-        budget.step()
-        yield index, elements[index]
+    elements = budget.enter(name, items)
+    if backwards:
+        return zip(range(len(elements) - 1, -1, -1), budget.timed(elements[::-1]), strict=True)
+    return enumerate(budget.timed(elements))
+
+
+def refuse(name: str, passed: Json) -> bool:
+    """Fail: the predicate of this function gave no bool."""
+    raise EvaluationError(f"the predicate of {name}() must give a bool, not {kind_of(passed)}")
 
 
 def _tested(
@@ -45,7 +50,7 @@ def _tested(
     for index, item in _steps(budget, name, items, backwards=backwards):
         passed = predicate(item, index, None)
         if passed is not True and passed is not False:
-            raise EvaluationError(f"the predicate of {name}() must give a bool, not {kind_of(passed)}")
+            refuse(name, passed)
         yield index, item, passed
 
 
@@ -153,12 +158,16 @@ def count(budget: Budget, items: Json, predicate: Predicate = _itself) -> int:
 )
 def total(budget: Budget, items: Json, predicate: Predicate = _itself) -> Json:
     """Add up the elements, or what the expression makes of them."""
+    return add_up(predicate(item, index, None) for index, item in _steps(budget, "sum", items))
+
+
+def add_up(values: Iterable[Json]) -> Json:
+    """Add up numbers. Raises: EvaluationError: when one is none."""
     result: Json = 0
-    for index, item in _steps(budget, "sum", items):
-        value = predicate(item, index, None)
-        if not is_number(value):
+    for value in values:
+        if value.__class__ is not float and not is_number(value):
             raise EvaluationError(f"sum() takes numbers, not {kind_of(value)}")
-        result = add(result, value)
+        result += value
     return result
 
 
@@ -172,13 +181,12 @@ def total(budget: Budget, items: Json, predicate: Predicate = _itself) -> Json:
 )
 def reduce(budget: Budget, items: Json, step: Predicate, *initial: Json) -> Json:
     """Fold a list into one value: the expression sees it as `#acc`; it begins with the first element, or as given."""
-    elements = _list("reduce", items)
+    elements = budget.enter("reduce", items)
     if not elements and not initial:
         raise EvaluationError("reduce() of an empty list needs an initial value")
     result, start = (initial[0], 0) if initial else (elements[0], 1)
-    for index in range(start, len(elements)):
-        budget.step()
-        result = budget.charge_shallow(step(elements[index], index, result))
+    for index, item in enumerate(budget.timed(elements[start:]), start):
+        result = budget.charge_shallow(step(item, index, result))
     return result
 
 

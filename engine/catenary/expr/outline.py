@@ -11,7 +11,7 @@ DEEP: Final = 20
 
 _NAME = re.compile(r"\bv\d+\b")
 _BOUND = re.compile(r"\b(v\d+) :=")
-_PARAMETERS = re.compile(r"\blambda ([^:]*):")
+_PARAMETERS = re.compile(r"\b(?:lambda|for) ([v\d, ]*)(?::| in )")
 
 
 class Outline:
@@ -24,8 +24,8 @@ class Outline:
         """Move a text to a function of its own, and give the text that calls it."""
         bound = {*_BOUND.findall(text), *(name for row in _PARAMETERS.findall(text) for name in _NAME.findall(row))}
         free = sorted(set(_NAME.findall(text)) - bound)
-        budget = ["budget"] if "budget" in text else []
-        parameters = ", ".join(["msg", "ctx", *budget, *free])
+        shared = [name for name in ("value", "budget") if name in text]
+        parameters = ", ".join(["msg", "ctx", *shared, *free])
         name = f"o{len(self.functions)}"
         self.functions.append(f" def {name}({parameters}):\n  return ({text})\n")
         return f"{name}({parameters})"
