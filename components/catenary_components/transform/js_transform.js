@@ -4,56 +4,51 @@
 (function () {
   "use strict";
   const KEPT = 0, TEXT = 1, VALUE = 2, BYTES = 3; // forms; js_transform.py has the same
-  const DEEPEST = 900;
+  const DEEPEST = 200, OBJECT = "[object Object]";
   const { parse, stringify } = JSON;
-  const { create, getPrototypeOf, hasOwn, keys, prototype } = Object;
+  const { create, getPrototypeOf, hasOwn, keys, prototype, values } = Object;
   const isArray = Array.isArray, from = Array.from, isView = ArrayBuffer.isView, isWhole = Number.isInteger;
   const text = String, kindOf = Function.prototype.call.bind(prototype.toString);
   const boxes = { "[object String]": String, "[object Number]": Number, "[object Boolean]": Boolean };
 
   function isMap(value) {
     if (typeof value !== "object" || value === null) return false;
-    return getPrototypeOf(value) === prototype || kindOf(value) === "[object Object]";
+    return getPrototypeOf(value) === prototype || kindOf(value) === OBJECT;
   }
 
-  // The shortest digits that mean a number, never with an exponent.
-  function decimal(number) {
-    if (number === Infinity) return "+Inf";
-    if (number === -Infinity) return "-Inf";
-    const shown = text(number), at = shown.indexOf("e");
-    if (at < 0) return shown;
-    const sign = number < 0 ? "-" : "", shift = +shown.slice(at + 1);
-    const digits = shown.slice(sign.length, at).replace(".", "");
-    return shift < 0 ? `${sign}0.${"0".repeat(-shift - 1)}${digits}` : sign + digits.padEnd(shift + 1, "0");
+  function isFinite(number) {
+    return number - number === 0;
+  }
+
+  function nameOf(number) {
+    return number > 0 ? "+Inf" : number < 0 ? "-Inf" : "NaN";
   }
 
   // JSON.stringify would write NaN as null and leave functions out: what JSON cannot hold is refused instead.
   function verify(value, name, depth) {
-    switch (typeof value) {
-      case "number":
-        if (value - value !== 0) throw `${name}: ${decimal(value)} cannot be written as JSON`;
-        return;
-      case "function": case "symbol": case "bigint":
-        throw `${name}: a ${typeof value} cannot be written as JSON`;
-      case "object":
-        if (value !== null && typeof value.toJSON !== "function") verifyItems(value, name, depth + 1);
+    if (value === null || typeof value.toJSON === "function") return;
+    if (depth > DEEPEST) throw `${name}: the value is nested more than ${DEEPEST} levels deep, or holds itself`;
+    if (value instanceof Promise) throw `${name}: a Promise is not awaited`;
+    const items = isArray(value) ? value : values(value);
+    for (let index = 0; index < items.length; index++) {
+      const item = items[index];
+      switch (typeof item) {
+        case "string": case "boolean": case "undefined":
+          break;
+        case "number":
+          if (item - item !== 0) refuse(nameOf(item), value, index, name);
+          break;
+        case "object":
+          verify(item, items === value ? name : keys(value)[index], depth + 1);
+          break;
+        default:
+          refuse(`a ${typeof item}`, value, index, name);
+      }
     }
   }
 
-  function verifyItems(value, name, depth) {
-    if (depth > DEEPEST) throw `${name}: the value is nested too deeply, or holds itself`;
-    if (value instanceof Promise) throw `${name}: a Promise is not awaited`;
-    if (isArray(value)) {
-      for (let index = 0; index < value.length; index++) {
-        const item = value[index], kind = typeof item;
-        if (kind !== "string" && kind !== "boolean") verify(item, name, depth);
-      }
-      return;
-    }
-    for (const key in value) {
-      const item = value[key], kind = typeof item;
-      if (kind !== "string" && kind !== "boolean" && hasOwn(value, key)) verify(item, key, depth);
-    }
+  function refuse(what, value, index, name) {
+    throw `${isArray(value) ? name : keys(value)[index]}: ${what} cannot be written as JSON`;
   }
 
   function unboxed(value) {
@@ -61,17 +56,19 @@
     return box === undefined ? value : box(value);
   }
 
-  // The text form of a value: nothing is empty, objects are JSON, times as RFC 3339.
+  // The text form of a value: nothing is empty, objects are JSON, times as RFC 3339. The digits of a number are written
+  // where the message is at hand, which knows integers that JavaScript does not.
   function textual(value, name) {
     if (typeof value === "object" && value !== null) value = unboxed(value);
     switch (typeof value) {
       case "string": return value;
-      case "number": return decimal(value);
+      case "number": return isFinite(value) ? value : nameOf(value);
       case "boolean": case "bigint": return text(value);
       case "undefined": return "";
     }
     if (value === null) return "";
     if (value instanceof Date) return value.toISOString();
+    if (typeof value !== "object") throw `${name}: a ${typeof value} cannot be written as JSON`;
     verify(value, name, 0);
     return stringify(value);
   }
@@ -92,12 +89,19 @@
         return {};
       }
     }
+    if (typeof entries !== "object" || entries === null || isArray(entries)) return {};
+    const items = values(entries);
+    for (let index = 0; index < items.length; index++) {
+      if (typeof items[index] !== "string") return converted(entries, returned === given ? written : textual);
+    }
+    return entries;
+  }
+
+  function converted(entries, form) {
     const result = create(null); // on which `__proto__` is a key like any other
-    if (typeof entries !== "object" || entries === null || isArray(entries)) return result;
-    const names = keys(entries), form = returned === given ? written : textual;
-    for (let index = 0; index < names.length; index++) {
-      const name = names[index], value = entries[name];
-      if (name !== "") result[name] = typeof value === "string" ? value : form(value, name);
+    for (const name of keys(entries)) {
+      const value = entries[name];
+      result[name] = typeof value === "string" ? value : form(value, name);
     }
     return result;
   }
@@ -107,7 +111,7 @@
   }
 
   // A list of numbers, where the data type says that numbers are bytes.
-  function bytes(list) {
+  function areBytes(list) {
     for (let index = 0; index < list.length; index++) {
       if (typeof list[index] !== "number") return false;
     }
@@ -116,39 +120,43 @@
     throw `byte array element at index ${wrong} has invalid value ${list[wrong]}: must be integer in range 0-255`;
   }
 
-  function payload(value, dataType) {
+  let payload;
+
+  // Sets `payload`, and gives the form it has.
+  function takePayload(value, dataType) {
     if (typeof value !== "object" || value === null) {
-      if (typeof value === "function" || typeof value === "symbol") verify(value, "msg", 0);
-      return [TEXT, textual(value, "msg")];
+      payload = textual(value, "msg");
+      return TEXT;
     }
-    if (isArray(value) || (isView(value) && !(value instanceof DataView))) return list(value, dataType);
-    if (value instanceof ArrayBuffer) return [BYTES, from(new Uint8Array(value))];
-    if (getPrototypeOf(value) !== prototype && !isMap(value)) {
+    if (isArray(value) || (isView(value) && !(value instanceof DataView))) return takeList(value, dataType);
+    if (kindOf(value) !== OBJECT) {
       value = unboxed(value);
-      if (typeof value !== "object" || value instanceof Date) return [TEXT, textual(value, "msg")];
+      if (value instanceof ArrayBuffer) return takeList(new Uint8Array(value), dataType);
+      if (typeof value !== "object" || value instanceof Date) return takePayload(textual(value, "msg"), dataType);
     }
     verify(value, "msg", 0);
-    return [VALUE, value];
+    payload = value;
+    return VALUE;
   }
 
-  function list(value, dataType) {
-    if (value instanceof Uint8Array || value instanceof Uint8ClampedArray) return [BYTES, from(value)];
-    if (isView(value)) value = from(value);
-    if ((dataType === "BINARY" || dataType === "TEXT") && bytes(value)) return [BYTES, value];
-    verify(value, "msg", 0);
-    return [VALUE, value];
+  function takeList(value, dataType) {
+    payload = isView(value) ? from(value) : value;
+    if (value instanceof Uint8Array || value instanceof Uint8ClampedArray) return BYTES;
+    if ((dataType === "BINARY" || dataType === "TEXT") && areBytes(payload)) return BYTES;
+    verify(payload, "msg", 0);
+    return VALUE;
   }
 
   return function (result, metadata, dataType) {
     if (!isMap(result)) throw "return the value is not a map";
     const newDataType = result.dataType === undefined ? "" : textual(result.dataType, "dataType");
-    const [form, data] = hasOwn(result, "msg") ? payload(result.msg, newDataType || dataType) : [KEPT, null];
+    payload = null;
     return [
-      form,
-      data,
+      hasOwn(result, "msg") ? takePayload(result.msg, newDataType || dataType) : KEPT,
+      payload,
       hasOwn(result, "metadata") ? texts(result.metadata, metadata) : null,
       hasOwn(result, "msgType") ? textual(result.msgType, "msgType") : null,
-      newDataType === "" ? null : newDataType,
+      newDataType,
     ];
   };
 })()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from catenary import BINARY, FAILURE, JSON, SUCCESS
 from catenary.component import Component, Config, Context, Emission, Example, option, register
-from catenary.expr import Script, ScriptFunction
+from catenary.expr import Script, ScriptFunction, text_of
 from catenary.jsontext import dumps
 
 if TYPE_CHECKING:
@@ -85,24 +85,27 @@ class JsTransform(Component[JsTransformConfig]):
         if self._call is None:
             return SUCCESS
         form, payload, metadata, message_type, data_type = self._call(msg, ctx)
-        if form:
-            msg = _with_payload(msg, form, payload, data_type)
-        elif data_type is not None:
+        if form == _VALUE and (data_type or msg.data_type) == JSON:
+            msg = msg.with_data(payload, JSON)
+        elif form:
+            msg = _with_payload(msg, form, payload, data_type or msg.data_type)
+        elif data_type:
             msg = msg.with_data_type(data_type)
-        if metadata is not None and metadata != msg.metadata:
-            msg = msg.with_metadata(metadata)
-        if message_type is not None and message_type != msg.type:
-            msg = msg.with_type(message_type)
+        if metadata is not None:
+            msg = msg.with_metadata({key: text_of(value) for key, value in metadata.items() if key})
+        if message_type is not None:
+            msg = msg.with_type(text_of(message_type))
         return SUCCESS, msg
 
 
-def _with_payload(msg: Message, form: int, payload: Json, data_type: str | None) -> Message:
-    final_type = data_type or msg.data_type
-    if form == _VALUE and final_type != JSON:
+def _with_payload(msg: Message, form: int, payload: Json, data_type: str) -> Message:
+    if form == _TEXT:
+        payload = text_of(payload)
+    elif form == _VALUE:
         payload = dumps(payload)  # as a value it would be read as JSON
-    elif form == _BYTES:
+    else:
         payload = bytes(payload)
-        if final_type != BINARY:
+        if data_type != BINARY:
             payload = _text_if_text(payload)
     return msg.with_data(payload, data_type)
 
