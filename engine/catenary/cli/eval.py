@@ -61,6 +61,8 @@ def evaluate(ctx: click.Context, source: str | None, **options: Any) -> None:
       catenary eval --explain 'msg.t ?? 0 + 1'
       catenary eval --chain chain.json 'vars.limit * 2' --output prepare='{"n": 1}'
 
+    An EXPR that begins with a minus sign is written behind a lone --, as in `catenary eval -- -1`.
+
     Without EXPR and with a terminal, expressions are read one after the other; `:help` says what else can be typed.
     Without EXPR and without a terminal, each line of stdin is an expression, and each value is a line of the answer.
 
