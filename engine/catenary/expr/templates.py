@@ -52,7 +52,10 @@ class Part:
 
     def render(self, msg: Message, ctx: object) -> str:
         """Give the value as text."""
-        value = self.value(msg, ctx)
+        return self.text(self.value(msg, ctx))
+
+    def text(self, value: Json) -> str:
+        """Give the text of a value of this part."""
         try:
             return text_of(value)
         except Exception as error:
@@ -84,13 +87,16 @@ class Template:
         node_references: The ids of the nodes whose outputs it reads.
     """
 
-    __slots__ = ("_constant", "_lone", "_pieces", "field", "is_constant", "node_references", "source")
+    __slots__ = (
+        "_calls", "_constant", "_layout", "_lone", "_parts", "field", "is_constant", "node_references", "source",
+    )  # fmt: skip
 
     def __init__(self, source: Json, pieces: tuple[str | Part, ...]) -> None:
         self.source = source
         self.field = ""
-        self._pieces = pieces
-        parts = [piece for piece in pieces if isinstance(piece, Part)]
+        self._parts = parts = [piece for piece in pieces if isinstance(piece, Part)]
+        self._layout = "".join(["%s" if isinstance(piece, Part) else piece.replace("%", "%%") for piece in pieces])
+        self._calls = [part.value if part.is_lenient else part.program.call for part in parts]
         self.is_constant = not parts
         is_lone = len(parts) == 1 and all(isinstance(piece, Part) or not piece.strip() for piece in pieces)
         self._lone = parts[0] if is_lone else None
@@ -123,7 +129,11 @@ class Template:
         try:
             if self._lone is not None:
                 return self._lone.render(msg, ctx)
-            return "".join([piece if isinstance(piece, str) else piece.render(msg, ctx) for piece in self._pieces])
+            values = [call(msg, ctx) for call in self._calls]
+            try:
+                return self._layout % tuple([value if value.__class__ is str else text_of(value) for value in values])
+            except Exception:  # the part that cannot be written tells it
+                return self._layout % tuple([part.text(value) for part, value in zip(self._parts, values, strict=True)])
         except TemplateError as error:
             raise self._placed(error) from error
 

@@ -27,8 +27,13 @@ def text_of(value: Json) -> str:
     Raises:
         EvaluationError: When a list or map holds what JSON cannot (infinity, a function), or is far too large.
     """
-    if value.__class__ is str:
+    kind = value.__class__
+    if kind is str:
         return value
+    if kind is int:
+        return str(value)
+    if kind is float:
+        return float_text(value)
     if value is None:
         return ""
     if value is True:
@@ -50,11 +55,9 @@ def text_of(value: Json) -> str:
 
 def float_text(value: float) -> str:
     """Give the shortest digits that mean this number, never with an exponent."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
     text = repr(value)
+    if "n" in text:  # nan, inf
+        return "NaN" if text == "nan" else "+Inf" if value > 0 else "-Inf"
     if "e" in text:
         text = format(Decimal(text), "f")
     return text.removesuffix(".0")
