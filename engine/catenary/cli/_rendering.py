@@ -54,7 +54,11 @@ class Rendering:
 
         written = dict(node.configuration)
         resolved = resolve_placeholders(written, self._environment)
-        options = [self._option(one) for one in options_of(component.config, written, resolved)]
+        found = list(options_of(component.config, written, resolved))
+        for option in found:
+            if option.is_secret:  # known before anything is shown
+                self._option(option)
+        options = [self._option(option) for option in found]
         told: Told = {"id": node.id, "type": node.type, "options": options}
         try:
             told["sends"] = self._hidden(component.preview(self._given, self._given.message))
@@ -76,6 +80,7 @@ class Rendering:
         }.get(kind, self._plain)(option)
         told.setdefault("ok", "error" not in told)
         if option.is_secret:
+            self._mask.add(told.get("text"))
             told.update({key: MASK for key in ("value", "text") if told.get(key) not in {None, ""}})
         return told
 
