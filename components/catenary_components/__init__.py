@@ -18,3 +18,4 @@ from catenary_components.flow import switch as switch
 from catenary_components.transform import expr_transform as expr_transform
 from catenary_components.transform import js_transform as js_transform
 from catenary_components.transform import metadata_transform as metadata_transform
+from catenary_components.transform import template as template

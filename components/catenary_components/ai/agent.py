@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import field_validator
 
 from catenary import FAILURE, STREAM, SUCCESS, fail
 from catenary.component import Component, Config, Example, option, register
 from catenary.errors import CatenaryError, ConfigError
-from catenary.expr import Template  # noqa: TC001 - read by pydantic
+from catenary.expr import Document, Prompt, Template
 from catenary.jsontext import Json, loads
 from catenary.message import metadata_text
 from catenary.relation import NodeFailure
@@ -48,8 +48,11 @@ class AgentConfig(Config):
     )
     key: ApiKey = option("", help="Sent as bearer token.", secret=True)
     model: str = option("", help="The model; metadata `session_model` chooses another for one message.")
-    system_prompt: Template = option(
-        "", help="What the model is told first; a system message in the input replaces it."
+    system_prompt: Annotated[Template | Document, Prompt] = option(
+        "",
+        help="What the model is told first: a template, or a Jinja2 document in a file; a system message in the input "
+        "replaces it.",
+        examples=["You work for ${global.site}.", {"template": "prompts/support.j2"}],
     )
     messages: list[PresetMessage] = option([], help="The conversation when the input carries none.")
     tools: list[ToolConfig | str] = option([], help="Tools the model may ask for: names of functions, or objects.")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from catenary.component import Config, option
-from catenary.expr import Template  # noqa: TC001 - read by pydantic
+from catenary.expr import Document, Prompt, Template
 from catenary.jsontext import Json, dumps
 from catenary_components.ai.models.types import ChatMessage, ImagePart, TextPart, ToolCall
 from catenary_components.ai.models.wire import as_list, as_object
@@ -24,7 +24,9 @@ class PresetMessage(Config):
     """One message of the conversation an agent starts with when the input carries none."""
 
     role: Role = option(help="Who says it.")
-    content: Template = option("", help="What is said; a template.")
+    content: Annotated[Template | Document, Prompt] = option(
+        "", help="What is said: a template, or a Jinja2 document in a file."
+    )
     tool_calls: list[Json] = option([], help="Calls of an assistant message, as in the OpenAI format.")
     tool_call_id: str = option("", help="For the role `tool`: the call that is answered.")
 
@@ -34,7 +36,7 @@ class ConversationError(ValueError):
 
 
 def conversation(
-    msg: Message, ctx: Context | None, system_prompt: Template, presets: Sequence[PresetMessage]
+    msg: Message, ctx: Context | None, system_prompt: Template | Document, presets: Sequence[PresetMessage]
 ) -> list[ChatMessage]:
     """Make the conversation for a message.
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from catenary.expr.documents import Document, Prompt
     from catenary.expr.environment import Environment
     from catenary.expr.expression import Expression
     from catenary.expr.functions import FUNCTIONS
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FUNCTIONS",
+    "Document",
     "Environment",
     "Expression",
+    "Prompt",
     "Script",
     "ScriptFunction",
     "Template",
@@ -28,8 +31,10 @@ __all__ = [
 
 _MODULES: Final = {
     "FUNCTIONS": "functions",
+    "Document": "documents",
     "Environment": "environment",
     "Expression": "expression",
+    "Prompt": "documents",
     "Script": "scripts",
     "ScriptFunction": "scripts",
     "Template": "templates",

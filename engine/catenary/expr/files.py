@@ -22,7 +22,7 @@ def read_text(path: object, environment: Environment) -> str:
     Raises:
         EvaluationError: When the path lies outside the allowed folders, is an address, or the file is too large.
     """
-    found = _confined(path, environment)
+    found = locate(path, environment)
     if found is None:
         return ""
     try:
@@ -43,14 +43,14 @@ def read_text(path: object, environment: Environment) -> str:
 def file_exists(path: object, environment: Environment) -> bool:
     """Tell whether there is such a file below the allowed folders."""
     try:
-        return _confined(path, environment) is not None
+        return locate(path, environment) is not None
     except EvaluationError:
         if not isinstance(path, str):
             raise
         return False
 
 
-def _confined(path: object, environment: Environment) -> Path | None:
+def locate(path: object, environment: Environment) -> Path | None:
     """Give the real path of an existing file; `None` when there is none."""
     if not isinstance(path, str):
         raise EvaluationError(f"a path is a string, not {kind_of(path)}")

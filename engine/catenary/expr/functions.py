@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from catenary.expr import list_functions, number_functions, text_functions, time_functions, value_functions
+from catenary.expr import (
+    escape_functions,
+    list_functions,
+    number_functions,
+    text_functions,
+    time_functions,
+    value_functions,
+)
 from catenary.expr.files import file_exists, read_text
 from catenary.expr.function import Function
 
@@ -15,6 +22,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **value_functions.TABLE,
     **number_functions.TABLE,
     **text_functions.TABLE,
+    **escape_functions.TABLE,
     **list_functions.TABLE,
     **time_functions.TABLE,
 }

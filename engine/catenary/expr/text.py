@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _encode_text = json.JSONEncoder(ensure_ascii=False).encode
 _LINE_SEPARATORS: Final = {0x2028: "\\u2028", 0x2029: "\\u2029"}
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HTML: Final = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
@@ -102,6 +104,14 @@ def duration_text(value: timedelta) -> str:
     return f"{sign}{f'{hours}h' if hours else ''}{minutes}m{seconds}"
 
 
+def json_quoted(text: str) -> str:
+    """Write a text as JSON. Half a surrogate pair becomes an escape: it is no character that can be sent."""
+    quoted = _encode_text(text)
+    if quoted.isascii():
+        return quoted
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted.translate(_LINE_SEPARATORS))
+
+
 def json_text(value: Json, *, indent: str = "", escape_html: bool = False) -> str:
     """Write a value as JSON with sorted keys.
 
@@ -128,7 +138,7 @@ def _pieces(value: Json, indent: str, line: str, colon: str) -> Iterator[str]:
     if value is None or value is True or value is False:
         yield "null" if value is None else text_of(value)
     elif isinstance(value, str):
-        yield _encode_text(value).translate(_LINE_SEPARATORS)
+        yield json_quoted(value)
     elif isinstance(value, int):
         yield str(value)
     elif isinstance(value, float):
@@ -138,7 +148,7 @@ def _pieces(value: Json, indent: str, line: str, colon: str) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         yield from _list_pieces(cast("list[Json]", value), indent, line, colon)
     elif isinstance(value, bytes | datetime | timedelta):
-        yield _encode_text(text_of(value))
+        yield json_quoted(text_of(value))
     else:
         raise EvaluationError(f"a value of kind {type(value).__name__} cannot be written as JSON")
 
@@ -149,7 +159,7 @@ def _map_pieces(value: Mapping[Json, Json], indent: str, line: str, colon: str) 
     deeper = line + indent
     lead = "{" + deeper
     for key in sorted(value):
-        yield f"{lead}{_encode_text(key).translate(_LINE_SEPARATORS)}{colon}"
+        yield f"{lead}{json_quoted(key)}{colon}"
         yield from _pieces(value[key], indent, deeper, colon)
         lead = "," + deeper
     yield f"{line}}}" if value else "{}"

@@ -25,7 +25,7 @@ def environment_of(info: ValidationInfo) -> Environment:
     return environment if isinstance(environment, Environment) else Environment()
 
 
-def validator_schema(cls: type[Any], read: Callable[[Json, Environment], Any]) -> CoreSchema:
+def validator_schema(cls: type[Any] | tuple[type[Any], ...], read: Callable[[Json, Environment], Any]) -> CoreSchema:
     """Make the schema of a type that is compiled from its text by `read` and written back as its `source`.
 
     What `read` raises becomes an error of the field; the `ExpressionError` itself is in its `ctx` under `error`.
