@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from catenary import ChainInvalid, End, Engine, Message
+from catenary.defaults import ChainDefaults
 
 INTENT = "var data = JSON.parse(msg.data); return data.action !== undefined;"
 
@@ -37,6 +38,44 @@ def test_only_the_boolean_true_is_true(load: Callable[..., object], script: str,
 @pytest.mark.parametrize(("data", "relation"), [('{"action":"on"}', "True"), ('{"answer":"hello"}', "False")])
 def test_a_script_may_parse_the_raw_payload(send: Callable[..., End], data: str, data_type: str, relation: str) -> None:
     assert send("jsFilter", {"jsScript": INTENT}, data, data_type=data_type).relation == relation
+
+
+@pytest.mark.parametrize(
+    ("data", "data_type", "seen"),
+    [
+        ('{"a":1}', "JSON", 'object:{"a":1}'),
+        ("", "JSON", "object:{}"),
+        (" ", "JSON", "object:{}"),
+        ("no json", "JSON", 'string:"no json"'),
+        ("null", "JSON", "object:null"),
+        ('{"a":1}', "TEXT", 'string:"{\\"a\\":1}"'),
+        ("x", "WEIRD", 'string:"x"'),
+        (b"\x01\xff", "BINARY", "object:[1,255]"),
+    ],
+)
+def test_the_script_sees_the_payload(send: Callable[..., End], data: str | bytes, data_type: str, seen: str) -> None:
+    script = f"return typeof msg + ':' + JSON.stringify(msg) === {seen!r};"
+    assert send("jsFilter", {"jsScript": script}, data, data_type=data_type).relation == "True"
+
+
+@pytest.mark.parametrize("data_type", ["JSON", "TEXT", "BINARY", "WEIRD"])
+def test_the_data_type_is_a_plain_string(send: Callable[..., End], data_type: str) -> None:
+    script = f"return typeof dataType === 'string' && dataType === '{data_type}';"
+    assert send("jsFilter", {"jsScript": script}, "1", data_type=data_type).relation == "True"
+
+
+def test_a_message_that_a_filter_passes_on_is_the_same(send: Callable[..., End]) -> None:
+    message = Message('{ "b": 1, "a": 1.0 }', "T", metadata={"k": "v"})
+    script = "msg.b = 2; metadata.k = 'w'; msgType = 'U'; dataType = 'TEXT'; return true;"
+    assert send("jsFilter", {"jsScript": script}, message).message is message
+
+
+def test_a_loop_that_never_ends_is_a_failure() -> None:
+    with Engine(defaults=ChainDefaults(script_timeout_s=0.05)) as quick:
+        node = {"id": "f", "type": "jsFilter", "configuration": {"jsScript": "while (true) {}"}}
+        (end,) = quick.load({"ruleChain": {"id": "c"}, "metadata": {"nodes": [node]}}).run_sync({"a": 1}).ends
+    assert end.relation == "Failure"
+    assert end.message.metadata["errorMsg"].startswith("execution timeout")
 
 
 def test_without_a_script_the_temperature_is_looked_at(send: Callable[..., End]) -> None:
