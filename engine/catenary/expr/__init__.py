@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from catenary.expr.expression import Expression
     from catenary.expr.functions import FUNCTIONS
     from catenary.expr.placeholders import resolve_placeholders
+    from catenary.expr.python_expression import PythonExpression
     from catenary.expr.scripts import Script, ScriptFunction
     from catenary.expr.templates import Template
     from catenary.expr.text import json_text, text_of
@@ -21,6 +22,7 @@ __all__ = [
     "Environment",
     "Expression",
     "Prompt",
+    "PythonExpression",
     "Script",
     "ScriptFunction",
     "Template",
@@ -35,6 +37,7 @@ _MODULES: Final = {
     "Environment": "environment",
     "Expression": "expression",
     "Prompt": "documents",
+    "PythonExpression": "python_expression",
     "Script": "scripts",
     "ScriptFunction": "scripts",
     "Template": "templates",

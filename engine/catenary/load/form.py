@@ -115,7 +115,7 @@ def _nested(kind: Any) -> type[Config] | None:
 
 def _component(kind: Any, field: FieldInfo) -> dict[str, Json]:
     """Give the hint which control an editor may use; empty for a plain input."""
-    from catenary.expr import Expression, Script
+    from catenary.expr import Expression, PythonExpression, Script
 
     if get_origin(kind) is Literal:
         return {"type": "select", "options": [{"label": str(choice), "value": choice} for choice in get_args(kind)]}
@@ -123,4 +123,6 @@ def _component(kind: Any, field: FieldInfo) -> dict[str, Json]:
         return {"type": "codeEditor", "language": "javascript"}
     if kind is Expression:
         return {"type": "codeEditor", "language": "expr"}
+    if kind is PythonExpression:
+        return {"type": "codeEditor", "language": "python"}
     return {"type": "password"} if extra_of(field, "secret") else {}

@@ -122,9 +122,9 @@ def _option(name: str, field: FieldInfo, generated: dict[str, Json]) -> dict[str
 
 def _typed(field: FieldInfo, generated: dict[str, Json]) -> dict[str, Json]:
     """Name the kind of an expression or a script, which is text always."""
-    from catenary.expr import Expression, Script
+    from catenary.expr import Expression, PythonExpression, Script
 
-    return dict(_TEXT) if members(field.annotation)[0] in {Expression, Script} else generated
+    return dict(_TEXT) if members(field.annotation)[0] in {Expression, PythonExpression, Script} else generated
 
 
 def _lenient(schema: dict[str, Json], *, required: bool) -> dict[str, Json]:
