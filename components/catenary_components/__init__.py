@@ -10,6 +10,7 @@ from catenary_components.filter import field_filter as field_filter
 from catenary_components.filter import js_filter as js_filter
 from catenary_components.filter import js_switch as js_switch
 from catenary_components.filter import msg_type_switch as msg_type_switch
+from catenary_components.filter import py_filter as py_filter
 from catenary_components.flow import end as end
 from catenary_components.flow import flow as flow
 from catenary_components.flow import fork as fork
@@ -18,4 +19,5 @@ from catenary_components.flow import switch as switch
 from catenary_components.transform import expr_transform as expr_transform
 from catenary_components.transform import js_transform as js_transform
 from catenary_components.transform import metadata_transform as metadata_transform
+from catenary_components.transform import py_transform as py_transform
 from catenary_components.transform import template as template

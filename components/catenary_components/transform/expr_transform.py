@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING
 
 from pydantic import field_validator
 
 from catenary import FAILURE, SUCCESS, Expression
 from catenary.component import Component, Config, Context, Emission, Example, option, register
-from catenary.expr import json_text, text_of
-from catenary.jsontext import loads
 from catenary.message import JSON
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from ._shared import ALWAYS_JSON, json_value, with_payload
 
+if TYPE_CHECKING:
     from catenary import Message
     from catenary.jsontext import Json
-
-_ALWAYS_JSON: Final = frozenset((str, int, bool, type(None)))
-_LARGE: Final = 1e21  # from here on JSON writes an exponent
 
 
 class ExprTransformConfig(Config):
@@ -78,44 +72,9 @@ class ExprTransform(Component[ExprTransformConfig]):
 
     def run(self, ctx: Context, msg: Message) -> Emission:
         if self._whole is not None:
-            return SUCCESS, _with_payload(msg, self._whole(msg, ctx))
+            return SUCCESS, with_payload(msg, self._whole(msg, ctx))
         values: dict[str, Json] = {}
         for key, call in self._parts:
             value = call(msg, ctx)
-            # Checked here, where the input is at hand, and not when somebody reads the payload.
-            kind = value.__class__
-            if kind is float and -_LARGE < value < _LARGE and not value.is_integer():
-                values[key] = value
-            else:
-                values[key] = value if kind in _ALWAYS_JSON else _checked(key, value)
+            values[key] = value if value.__class__ in ALWAYS_JSON else json_value(value, key)
         return SUCCESS, msg.with_data(values, JSON)
-
-
-def _with_payload(msg: Message, value: Json) -> Message:
-    if isinstance(value, dict | list) and msg.data_type == JSON:
-        return msg.with_data(_json_value(value))  # written as text only when somebody asks for it
-    return msg.with_data(text_of(value))
-
-
-def _checked(key: str, value: Json) -> Json:
-    try:
-        return _json_value(value)
-    except Exception as error:
-        raise ValueError(f"mapping {key!r}: {error}") from error
-
-
-def _json_value(value: Json) -> Json:
-    """Give a result as JSON holds it: whole floats as integers, times as text.
-
-    Raises:
-        ValueError: When JSON cannot hold it.
-    """
-    if value.__class__ in _ALWAYS_JSON:
-        return value
-    if isinstance(value, float) and abs(value) < _LARGE:
-        return int(value) if value.is_integer() else value
-    if isinstance(value, list | tuple):
-        return [_json_value(item) for item in cast("Sequence[Json]", value)]
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in cast("Mapping[Json, Json]", value)):
-        return {key: _json_value(item) for key, item in cast("Mapping[str, Json]", value).items()}
-    return loads(json_text(value))
