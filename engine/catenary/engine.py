@@ -11,11 +11,13 @@ from catenary.clock import SystemClock
 from catenary.defaults import ChainDefaults
 from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
 from catenary.events import Bus
+from catenary.host import EXPRESSIONS, SCRIPTS, HostLibrary
 from catenary.runtime.entry import Loops, perform
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 
+    from catenary.cache import Cache
     from catenary.clock import Clock
     from catenary.events import Event, Listener
     from catenary.http import HttpClients
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     Source = str | Path | dict[str, Json] | Document
 
+AnyT = TypeVar("AnyT")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
 
@@ -37,39 +40,42 @@ class Engine:
 
     Args:
         properties: What chains see as `global`; shared, not copied.
-        expression_functions: Functions for expressions and templates, by name.
+        host_functions: Functions, and objects with methods, that expressions, templates and scripts may call, by name.
         roots: Folders below which templates may read files, besides each chain's own folder and `global.data_dir`.
         defaults: What holds for chains that do not say otherwise.
         allowed_hosts: When given, the only hosts that chains may call by HTTP.
         allow_link_local: True to let chains call link-local addresses and metadata services.
         registry: Where node types are looked up; all installed components if absent.
         clock: What tells the time; a fake one in tests.
+        cache: Where chains keep values between messages; a store in memory if absent.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the first by name
         self,
         properties: Mapping[str, Json] | None = None,
         *,
-        expression_functions: Mapping[str, Callable[..., Any]] | None = None,
+        host_functions: Mapping[str, Any] | None = None,
         roots: Iterable[str | Path] = (),
         defaults: ChainDefaults | None = None,
         allowed_hosts: Sequence[str] = (),
         allow_link_local: bool = False,
         registry: Registry | None = None,
         clock: Clock | None = None,
+        cache: Cache | None = None,
     ) -> None:
         self.properties: Mapping[str, Json] = properties if properties is not None else {}
         self.functions: dict[str, Callable[..., Any]] = {}
         self.tools: dict[str, Callable[..., Any]] = {}
         self.clock: Clock = clock or SystemClock()
         self.loops = Loops()
-        self._expression_functions = dict(expression_functions or {})
+        self._host = HostLibrary(host_functions or {})
         self._roots = tuple(Path(root) for root in roots)
         self._defaults = defaults or ChainDefaults()
         self._allowed_hosts = tuple(allowed_hosts)
         self._allow_link_local = allow_link_local
         self._registry = registry
         self._http: HttpClients | None = None
+        self._cache = cache
         self.bus = Bus()
         self._chains: dict[str, Chain] = {}
         self._documents: dict[str, str] = {}
@@ -95,6 +101,48 @@ class Engine:
 
             self._http = HttpClients(allowed_hosts=self._allowed_hosts, allow_link_local=self._allow_link_local)
         return self._http
+
+    @property
+    def cache(self) -> Cache:
+        """What all chains keep between messages; a chain's own part is `ctx.chain_cache`."""
+        if self._cache is None:
+            from catenary.cache import MemoryCache
+
+            self._cache = MemoryCache(self.clock)
+        return self._cache
+
+    def host_function(self, name: str, language: str = "") -> Callable[[AnyT], AnyT]:
+        """Register a function that expressions, templates and scripts may call: `@engine.host_function("double")`.
+
+        It takes and gives JSON values. An object may be registered too: its public methods are called
+        `name.method(args)`. Chains see what was registered before they were loaded.
+
+        Args:
+            name: The name by which it is called.
+            language: `""` for all, `"Js"` for scripts only, `"Expr"` for expressions and templates only. A name may be
+                there once for each; the one of the language wins.
+
+        Raises:
+            EngineError: When the name cannot be used, or the function is async.
+        """
+        if not isinstance(name, str):  # type: ignore[redundant-expr] # written without brackets, the function is the name
+            raise EngineError(f"{name!r} has no name", hint="write @engine.host_function('name') above it")
+
+        def register(function: AnyT) -> AnyT:
+            self._host.add(name, function, language)
+            return function
+
+        return register
+
+    def host_script(self, name: str, source: str, language: str = "Js") -> None:
+        """Register a script that is run once in every script context; all scripts see the globals that it defines.
+
+        What it defines with `var` or `function` is frozen afterwards. Registered again, a name has the other source.
+
+        Raises:
+            EngineError: When the language is not `Js`.
+        """
+        self._host.add_script(name, source, language)
 
     def function(self, name: str) -> Callable[[FunctionT], FunctionT]:
         """Register a function for `functions` nodes: `@engine.function("double")` above `def double(ctx, msg)`.
@@ -204,6 +252,7 @@ class Engine:
         del self._chains[chain_id]
         del self._documents[chain_id]
         self._retire(chain)
+        self._clear_cache(chain_id)
 
     def get(self, chain_id: str) -> Chain:
         """Give the present version of a chain. Raises: EngineError: when there is no such chain."""
@@ -249,7 +298,9 @@ class Engine:
             roots.append(Path(data_dir))
         return Settings(
             properties=self.properties,
-            functions=self._expression_functions,
+            functions=self._host.functions_for(EXPRESSIONS),
+            script_functions=self._host.functions_for(SCRIPTS),
+            host_scripts=self._host.scripts,
             roots=tuple(roots),
             allow_cycle=self._defaults.allow_cycle,
             strict=self._defaults.strict,
@@ -291,6 +342,12 @@ class Engine:
         chain.retire()
         if not chain.is_closed or chain.active:
             self._retired.append(chain)
+
+    def _clear_cache(self, chain_id: str) -> None:
+        if self._cache is not None:
+            from catenary.cache import ChainCache
+
+            ChainCache(self._cache, chain_id).delete_by_prefix("")
 
     # Runs
 
@@ -375,6 +432,8 @@ class Engine:
         self._closed = True
         for chain in [*self._chains.values(), *self._retired]:
             await chain.close()
+        for chain_id in self._chains:
+            self._clear_cache(chain_id)
         self._chains.clear()
         self._documents.clear()
         self._retired.clear()

@@ -34,7 +34,10 @@ class Environment:
         vars: The chain's variables.
         rule_chain: The chain itself under the name `ruleChain`: `id`, `name`, `root`, `debugMode`, `disabled`,
             `additionalInfo`, `configuration`.
-        functions: The host's own functions by name; they take and give JSON values, and win over built-in ones.
+        functions: The host's own functions, and objects with methods, by name; they take and give JSON values, and win
+            over built-in ones.
+        script_functions: Those that scripts may call.
+        host_scripts: The host's own JavaScript by name, run once in every script context.
         nodes: The ids of the chain's nodes; each is a name for what that node put out.
         roots: Folders below which `include` and `fileExists` may look; none at all by default.
         lenient: True renders a failing part of a template as empty text, with a warning in the log.
@@ -46,7 +49,9 @@ class Environment:
     properties: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
     vars: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
     rule_chain: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
-    functions: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: _NOTHING)
+    functions: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    script_functions: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    host_scripts: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     nodes: frozenset[str] = frozenset()
     roots: tuple[Path, ...] = ()
     lenient: bool = False

@@ -105,21 +105,22 @@
     throw REQUEST;
   }
 
-  function lent(name, known) {
-    const method = { [known](...given) { return ask(name, given); } }[known];
-    return freeze(method);
+  function lent(name, known, form) {
+    return { [known](...given) { return ask(name, form === undefined ? given : [form(given[0])]); } }[known];
   }
 
-  function methods(name, list) {
+  function methods(name, list, form) {
     const object = {};
-    for (const method of list) object[method] = lent(`${name}.${method}`, method);
+    for (const method of list) object[method] = lent(`${name}.${method}`, method, form);
     return object;
   }
 
   function context() {
     const object = methods("$ctx", ["GetSelfId"]);
     for (const cache of ["ChainCache", "GlobalCache"]) {
-      const view = freeze(methods(`$ctx.${cache}`, ["Set", "Get", "Has", "Delete", "GetByPrefix", "DeleteByPrefix"]));
+      const view = methods(`$ctx.${cache}`, ["Get", "Has", "Delete", "GetByPrefix", "DeleteByPrefix"], text);
+      const name = `$ctx.${cache}.Set`;
+      view.Set = (key, value = null, ttl = "") => ask(name, [text(key), value, text(ttl)]);
       object[cache] = () => view;
     }
     for (const [name, key] of [["Self", "GetSelfId"], ["RuleChain", "GetChainId"]]) {

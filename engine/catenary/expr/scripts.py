@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from pydantic_core import PydanticCustomError, core_schema
 
 from catenary.errors import ScriptError
-from catenary.expr.script_engine import PARAMETERS, CompiledScript, ScriptLimits, default_engine
+from catenary.expr.script_engine import PARAMETERS, CompiledScript, ScriptHost, ScriptLimits, default_engine
 from catenary.expr.validation import environment_of, text_schema
 
 if TYPE_CHECKING:
@@ -68,8 +68,9 @@ class Script:
         if not source.strip():
             return cls(source, None)
         names: dict[str, Json] = {"vars": {}}
-        limits = ScriptLimits()
+        limits, host = ScriptLimits(), ScriptHost()
         if environment is not None:
+            host = ScriptHost(environment.script_functions, environment.host_scripts)
             limits = ScriptLimits(environment.script_timeout_s, environment.script_memory_bytes)
             names["vars"] = _plain(environment.vars)
             if environment.properties:
@@ -80,6 +81,7 @@ class Script:
             parameters=parameters,
             names=names,
             limits=limits,
+            host=host,
             finish=finish,
             blank_is_text=blank_is_text,
         )

@@ -11,7 +11,7 @@ from pydantic import field_validator
 from catenary.component import Config, option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path as FilePath
 
     from catenary.definition import ChainDefinition
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from catenary.load.decode import FieldProblem
 
 
-def _no_functions() -> dict[str, Callable[..., Any]]:
+def _no_functions() -> dict[str, Any]:
     return {}
 
 
@@ -30,7 +30,9 @@ class Settings:
 
     Args:
         properties: The values of `${global.x}`; keys may hold dots. Not copied.
-        functions: The host's own functions for expressions, by name.
+        functions: The host's own functions and objects for expressions, by name.
+        script_functions: Those for scripts.
+        host_scripts: The host's own JavaScript, by name.
         roots: Folders below which templates may read files.
         allow_cycle: True to allow cycles in chains that say nothing about them.
         strict: True to make every warning an error.
@@ -40,7 +42,9 @@ class Settings:
     """
 
     properties: Mapping[str, Json] = field(default_factory=dict[str, Any])
-    functions: Mapping[str, Callable[..., Any]] = field(default_factory=_no_functions)
+    functions: Mapping[str, Any] = field(default_factory=_no_functions)
+    script_functions: Mapping[str, Any] = field(default_factory=_no_functions)
+    host_scripts: Mapping[str, str] = field(default_factory=dict[str, str])
     roots: tuple[FilePath, ...] = ()
     allow_cycle: bool = False
     strict: bool = False
@@ -123,6 +127,8 @@ def environment_of(definition: ChainDefinition, settings: Settings) -> Environme
         vars=own.vars,
         rule_chain=rule_chain_values(definition),
         functions=settings.functions,
+        script_functions=settings.script_functions,
+        host_scripts=settings.host_scripts,
         nodes=frozenset(node.id for node in definition.nodes),
         roots=settings.roots,
         lenient=lenient,

@@ -11,6 +11,7 @@ from catenary.runtime.ends import Arrival, End
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 
+    from catenary.cache import Cache
     from catenary.chain import Chain
     from catenary.jsontext import Json
     from catenary.message import Message
@@ -106,6 +107,18 @@ class Context:
     def clock(self) -> Any:
         """The engine's clock: `monotonic()` in seconds, `time_ms()` since 1970, `await sleep(seconds)`."""
         return self._step.owner.engine.clock
+
+    @property
+    def global_cache(self) -> Cache:
+        """What all chains of the engine keep between messages."""
+        return self._step.owner.engine.cache
+
+    @property
+    def chain_cache(self) -> Cache:
+        """What this chain keeps between messages, reloads included; gone when the chain is removed."""
+        from catenary.cache import ChainCache
+
+        return ChainCache(self.global_cache, self.chain_id)
 
     def is_connected(self, relation: str) -> bool:
         """Tell whether a connection leaves this node by `relation`."""
