@@ -1,0 +1,83 @@
+"""Known escapes and bombs, each put to every evaluator: refused or harmless, in time, and nothing of the host is seen."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.security.corpus_files import Entry, entries
+from tests.security.evaluators import EVALUATORS, folder_with_traps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+FILES = ("python", "jinja", "javascript", "paths", "bombs")
+SECONDS = 10.0
+"""Longest time of one text: twice what an expression may take, for the machine may be busy."""
+
+BYTES = 600 * 2**20
+"""Most memory that one text may take; scripts have a limit of their own below it."""
+
+HOST_OBJECTS = ("<class '", "<function ", "<module ", "<built-in ", "<bound method ", " object at 0x", "<generator ")
+
+Ask = "Callable[[str, str], dict[str, Any]]"
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[str, str], dict[str, Any]]]:
+    """Give a function that puts a text to an evaluator, in a process of its own."""
+    folder = folder_with_traps(tmp_path_factory.mktemp("security"))
+    keeper = subprocess.Popen(
+        [sys.executable, "-m", "tests.security.keeper", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert keeper.stdin is not None
+    assert keeper.stdout is not None
+
+    def put(evaluator: str, text: str) -> dict[str, Any]:
+        keeper.stdin.write(json.dumps({"evaluator": evaluator, "text": text}) + "\n")
+        keeper.stdin.flush()
+        return json.loads(keeper.stdout.readline())
+
+    yield put
+    keeper.stdin.close()
+    keeper.wait(20)
+    keeper.stdout.close()
+
+
+def complaints(verdict: dict[str, Any]) -> list[str]:
+    """Say what is wrong with a verdict."""
+    if verdict["outcome"] not in {"value", "refused"}:
+        return [f"{verdict['outcome']}: {verdict['shown'][:200]}"]
+    found = [f"did {event}" for event in verdict["seen"]]
+    if verdict["strange"]:
+        found.append(f"gave a {verdict['strange']}: {verdict['shown'][:100]}")
+    if verdict["leaks"]:
+        found.append("showed the canary")
+    found += [f"showed {mark!r}: {verdict['shown'][:200]}" for mark in HOST_OBJECTS if mark in verdict["shown"]]
+    if verdict["seconds"] > SECONDS:
+        found.append(f"took {verdict['seconds']:.1f} s")
+    if verdict["bytes"] > BYTES:
+        found.append(f"took {verdict['bytes'] / 2**20:.0f} MiB")
+    if verdict["outcome"] == "refused" and verdict["shown_length"] > 200_000:
+        found.append(f"its error has {verdict['shown_length']} characters")
+    return found
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize("entry", [pytest.param(entry, id=entry.name) for file in FILES for entry in entries(file)])
+@pytest.mark.timeout(60)
+def test_nothing_gets_out_and_all_ends_in_time(ask: Any, evaluator: str, entry: Entry) -> None:
+    assert not complaints(ask(evaluator, entry.text))
+
+
+def test_the_corpus_is_large_and_says_where_it_is_from() -> None:
+    assert sum(len(entries(file)) for file in FILES) > 400
