@@ -8,7 +8,8 @@ from measuring import calling
 from table import Goal
 
 from catenary import Expression, Script, Template
-from catenary.expr import Environment, compiled
+from catenary.expr import Environment
+from catenary.expr.closure import forget_code
 from rows.template import SOURCE as TEMPLATE
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def rows(bench: Bench) -> list[Row]:
 
     def cold(compile_it: Callable[[], object]) -> Callable[[], object]:
         def compile_cold() -> object:
-            compiled._code_of.cache_clear()
+            forget_code()
             return compile_it()
 
         return compile_cold

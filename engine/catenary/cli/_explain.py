@@ -31,8 +31,8 @@ def explain(kind: Kind, source: str, environment: Environment, given: Given) -> 
     """Explain a text. What cannot be told, because the text is wrong, is left out.
 
     Returns:
-        `{"source", "kind", "parts": [...], "times": {"compileUs", "evaluateUs"}}`; a script has no parts, an
-        expression has one, a template has one for each `${...}`. A part has `source`, `line`, `column`, `tree`,
+        `{"source", "kind", "parts": [...], "times": {"compileUs", "evaluateUs"}}`; an expression has
+        one part, a template one for each `${...}`, all else none. A part has `source`, `line`, `column`, `tree`,
         `reads`, `folded`, `lowered` and `closure`.
     """
     explanation: dict[str, Json] = {"source": source, "kind": kind, "parts": []}
@@ -206,7 +206,8 @@ def _whole(source: str, start: int, end: int) -> str:
 
 def _closure(tree: ast.expr, environment: Environment, *, in_template: bool) -> str:
     """Give the Python that is run, with the names and values of the engine in place of those it has for them."""
-    from catenary.expr.compiled import Compiler, closure_text
+    from catenary.expr.closure import closure_text
+    from catenary.expr.compiled import Compiler
     from catenary.expr.functions import functions_of
 
     compiler = Compiler(environment, functions_of(environment), with_metadata=in_template)
@@ -250,11 +251,11 @@ def _times(kind: Kind, source: str, environment: Environment, given: Given) -> d
 
 def _compile_times(kind: Kind, source: str, environment: Environment) -> Iterator[float]:
     from catenary.cli._formula import compiled
-    from catenary.expr import compiled as closures
+    from catenary.expr.closure import forget_code
 
     for _ in range(_COMPILATIONS):
         fresh = replace(environment)  # which keeps no programs
-        closures._code_of.cache_clear()
+        forget_code()
         began = perf_counter()
         compiled(kind, source, fresh)
         yield perf_counter() - began

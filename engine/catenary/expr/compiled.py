@@ -1,37 +1,32 @@
-"""The lowered tree as a Python closure: the quick evaluator.
+"""The lowered tree as Python text.
 
 Operands of the usual kinds are handled in place (`x > 40 if x is a float or an int`), all else by the guarded
-operators, so that the closure gives what the reference gives. The closure is written as Python text, which is several
-times quicker to make and to compile than a tree.
+operators, so that a closure gives what the reference gives.
 """
 
 from __future__ import annotations
 
 import ast
-from functools import lru_cache, partial
-from types import CodeType, FunctionType
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr import operators
-from catenary.expr.budget import Budget
 from catenary.expr.comprehensions import TEXT_MAPS, Comprehensions, local_name
 from catenary.expr.environment import find_path, output_of, payload, record, variables
 from catenary.expr.inline import bare
 from catenary.expr.methods import call_method
 from catenary.expr.operators import EvaluationError, TextMap
 from catenary.expr.outline import DEEP, first_operands
+from catenary.expr.text import text_of
 from catenary.message import _UNREAD  # what a message not yet parsed holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from catenary.expr.environment import Environment
     from catenary.expr.function import Function
     from catenary.jsontext import Json
     from catenary.message import Message
-
-FILE: Final = "<expression>"
 
 
 def unknown(reason: str) -> Json:
@@ -77,6 +72,17 @@ class Compiler(Comprehensions):
         text = self.outline.add(bare(_HANDLERS[node.__class__](self, node)))
         self._depth = depth
         return text
+
+    def text(self, tree: ast.expr, start: int) -> str:
+        """Write a part of a template, which begins at `start`, as text; it has a budget of its own."""
+        self.uses_budget = False
+        first, one = self.held(self.rewrite(tree))
+        text = f"({one} if {first}.__class__ is {self.name_of(str)} else "
+        text += f"{self.mark(start)}{self.name_of(text_of)}({one}))"
+        if self.uses_budget:
+            text = f"(budget := Budget(), {text})[1]"
+        self.uses_budget = False
+        return f"{self.mark(start)}{text}"
 
     # -- names
 
@@ -238,77 +244,3 @@ _SPECIAL: Final[dict[str, Callable[[Compiler, ast.Call], str]]] = {
 def _text(node: ast.expr) -> str:
     assert isinstance(node, ast.Constant)
     return str(node.value)
-
-
-def compile_closure(
-    tree: ast.expr,
-    environment: Environment,
-    functions: dict[str, Function],
-    explain: Callable[[BaseException, int], BaseException],
-    *,
-    with_metadata: bool = False,
-) -> Callable[..., Json]:
-    """Compile a lowered tree to a function `(msg, ctx=None) -> value`.
-
-    Args:
-        tree: The lowered tree.
-        environment: What it can see.
-        functions: What it may call.
-        explain: Makes the error to raise from one that came out, and from the offset of what failed (-1: unknown).
-        with_metadata: Whether metadata keys are names.
-
-    Raises:
-        RecursionError, MemoryError, SyntaxError: When the tree is nested more deeply than Python can take.
-    """
-    compiler = Compiler(environment, functions, with_metadata=with_metadata)
-    text = closure_text(tree, compiler)
-    namespace: dict[str, Any] = {"__builtins__": {"Exception": Exception}}
-
-    def explained(error: BaseException) -> BaseException:
-        number = _failed_at(error.__traceback__, namespace, text)
-        return explain(error, compiler.places[number] if number >= 0 else -1)
-
-    make = FunctionType(_code_of(text), namespace)
-    closure: Callable[..., Json] = make(explained, Budget, *compiler.namespace.values())
-    return closure
-
-
-def closure_text(tree: ast.expr, compiler: Compiler) -> str:
-    """Give the Python text of a tree's closure; what its names stand for is in the compiler's `namespace` then."""
-    value = bare(compiler.rewrite(tree))
-    begin = "".join([
-        "  value = msg._value\n" if compiler.uses_value else "",
-        "  budget = Budget()\n" if compiler.uses_budget else "",
-    ])  # fmt: skip
-    functions = "".join(compiler.outline.functions)
-    frame = _FRAME.replace("NAMES", ", ".join(compiler.namespace)).replace("BEGIN", begin)
-    return frame.replace("VALUE", value).replace("PARTS", functions)
-
-
-@lru_cache(maxsize=512)
-def _code_of(text: str) -> CodeType:
-    """Compile a text; expressions that differ in names and literals only have the same, and share the code."""
-    module = compile(text, FILE, "exec")
-    return next(constant for constant in module.co_consts if isinstance(constant, CodeType))
-
-
-def _failed_at(traceback: TracebackType | None, namespace: dict[str, Any], text: str) -> int:
-    """Give the number of the call that the innermost frame of a closure was in; -1 when that is unknown."""
-    line = 0
-    while traceback is not None:
-        if traceback.tb_frame.f_globals is namespace:
-            line = traceback.tb_lineno
-        traceback = traceback.tb_next
-    marks = [mark for mark in text.split("\n")[:line] if mark.startswith("#")]
-    return int(marks[-1][1:]) if marks else -1
-
-
-# What the closure uses are its free variables: globals would be looked up anew whenever shared code runs for another.
-_FRAME: Final = """def make(explain, Budget, NAMES):
-PARTS def expression(msg, ctx=None):
-BEGIN  try:
-   return (VALUE)
-  except Exception as error:
-   raise explain(error) from error
- return expression
-"""

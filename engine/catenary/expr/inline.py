@@ -84,9 +84,9 @@ class Inline:
         """Call a function of the engine; when it fails, the place of `at` is told."""
         return f"{self.mark(at)}{self.name_of(function)}({', '.join(map(bare, arguments))})"
 
-    def mark(self, at: ast.expr) -> str:
+    def mark(self, at: ast.expr | int) -> str:
         """Say whose place is told when the call that follows fails."""
-        self.places.append(at.col_offset)
+        self.places.append(at if isinstance(at, int) else at.col_offset)
         return f"\n#{len(self.places) - 1}\n"
 
     def held(self, text: str) -> tuple[str, str]:

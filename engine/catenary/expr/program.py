@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from catenary.errors import ExpressionError
-from catenary.expr.compiled import compile_closure
+from catenary.errors import ExpressionError, TemplateError
+from catenary.expr.closure import compile_closure, compile_text
 from catenary.expr.functions import functions_of
 from catenary.expr.lower import Scope, lower
 from catenary.expr.parser import parse
@@ -14,11 +16,14 @@ from catenary.expr.problems import place, shorten, syntax_problem
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Sequence
 
     from catenary.expr.environment import Environment
     from catenary.jsontext import Json
 
+    _Explain = Callable[[BaseException, int], ExpressionError]
+
+_Made = TypeVar("_Made")
 
 MAX_KEPT: Final = 1_000
 """How many programs an environment keeps; texts that come later are compiled each time."""
@@ -62,30 +67,88 @@ def compile_program(
         ExpressionError: Of class `kind`, when the text is no expression or can never be evaluated.
     """
     stop = len(source) if end is None else end
-    key, host = (source, start, stop, kind, in_template), list(environment.functions.items())
-    known = environment.programs.get(key)
-    if known is not None and known[0] == host:
-        return known[1]
-    functions = functions_of(environment)
-    scope = Scope(environment.nodes, functions, metadata_names=in_template)
-    explain = _explainer(source, start, stop, kind)
+
+    def make() -> Program:
+        functions = functions_of(environment)
+        scope = Scope(environment.nodes, functions, metadata_names=in_template)
+        with _nesting(source, start, kind):
+            tree = lower(parse(source, start, stop, kind), source, kind, scope)
+            explain = _explainer(source, start, stop, kind)
+            call = compile_closure(tree, environment, functions, explain, with_metadata=in_template)
+        return Program(call, tree, frozenset(scope.references))
+
+    return _kept(environment, (source, start, stop, kind, in_template), make)
+
+
+@dataclass(frozen=True, slots=True)
+class TextProgram:
+    """A text with parts, ready to run.
+
+    Attributes:
+        call: The closure `(msg, ctx=None) -> text`; it raises `TemplateError`s that tell of the part.
+        references: The ids of the nodes whose output the parts read.
+    """
+
+    call: Callable[..., str]
+    references: frozenset[str]
+
+
+def compile_text_program(source: str, parts: Sequence[tuple[str, int, int]], environment: Environment) -> TextProgram:
+    """Compile a text with parts: `(text before, where the part begins, where it ends)` for each, -1 for no part.
+
+    Raises:
+        TemplateError: When a part is no expression or can never be evaluated.
+    """
+
+    def make() -> TextProgram:
+        functions = functions_of(environment)
+        scope = Scope(environment.nodes, functions, metadata_names=True)
+        pieces: list[str | tuple[ast.expr, int]] = []
+        explainers: dict[int, _Explain] = {}
+        for text, start, end in parts:
+            pieces.append(text)
+            if start >= 0:
+                with _nesting(source, start, TemplateError):
+                    tree = lower(parse(source, start, end, TemplateError), source, TemplateError, scope)
+                pieces.append((tree, start))
+                explainers[start] = _explainer(source, start, end, TemplateError)
+        starts = list(explainers)
+
+        def explain(error: BaseException, position: int) -> ExpressionError:
+            return explainers[starts[bisect_right(starts, position) - 1]](error, position)
+
+        with _nesting(source, starts[0], TemplateError):
+            call = compile_text([piece for piece in pieces if piece], environment, functions, explain)
+        return TextProgram(call, frozenset(scope.references))
+
+    return _kept(environment, (source, tuple(parts)), make)
+
+
+@contextmanager
+def _nesting(source: str, start: int, kind: type[ExpressionError]) -> Generator[None]:
+    """Tell of an expression that is nested more deeply than Python can take."""
     try:
-        tree = lower(parse(source, start, stop, kind), source, kind, scope)
-        call = compile_closure(tree, environment, functions, explain, with_metadata=in_template)
+        yield
     except (RecursionError, MemoryError, SyntaxError) as error:
         if isinstance(error, SyntaxError) and "nested" not in str(error):
             raise
         text = "the expression is nested too deeply"
         raise syntax_problem(kind, text, source=source, position=start, hint="Split it with `let`.") from None
-    program = Program(call, tree, frozenset(scope.references))
+
+
+def _kept(environment: Environment, key: object, make: Callable[[], _Made]) -> _Made:
+    """Give what was made before for an environment with the same host functions, else make it."""
+    host = list(environment.functions.items())
+    known = environment.programs.get(key)
+    if known is not None and known[0] == host:
+        return known[1]
+    made = make()
     if len(environment.programs) < MAX_KEPT:
-        environment.programs[key] = (host, program)
-    return program
+        environment.programs[key] = (host, made)
+    return made
 
 
-def _explainer(
-    source: str, start: int, end: int, kind: type[ExpressionError]
-) -> Callable[[BaseException, int], ExpressionError]:
+def _explainer(source: str, start: int, end: int, kind: type[ExpressionError]) -> _Explain:
     """Give what makes an `ExpressionError` of anything that a closure of this text raises."""
 
     def explain(error: BaseException, position: int) -> ExpressionError:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Self
+import re
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from pydantic.alias_generators import to_camel
 from pydantic_core import core_schema
 
 from catenary.errors import TemplateError
 from catenary.expr.environment import Environment
+from catenary.expr.includes import nesting
 from catenary.expr.placeholders import split_parts
 from catenary.expr.problems import place, shorten
-from catenary.expr.program import compile_program
+from catenary.expr.program import compile_program, compile_text_program
 from catenary.expr.text import text_of
 from catenary.expr.validation import validator_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
     from pydantic_core.core_schema import ValidationInfo
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from catenary.message import Message
 
 _log = logging.getLogger(__name__)
+_NESTING: Final = re.compile(r"\binclude\s*\([^}]*,")
 
 
 class Part:
@@ -40,6 +45,13 @@ class Part:
         self.program = program
         self.is_lenient = is_lenient
 
+    @classmethod
+    def compile(cls, source: str, span: Sequence[int], environment: Environment) -> Self:
+        """Compile the part between the two offsets of `span`. Raises: TemplateError: when that cannot be done."""
+        start, end = span
+        program = compile_program(source, environment, start=start, end=end, kind=TemplateError, in_template=True)
+        return cls(source, start, end, program, is_lenient=environment.lenient)
+
     def value(self, msg: Message, ctx: object) -> Json:
         """Give the value; nil for a part that fails in a lenient environment."""
         try:
@@ -52,10 +64,7 @@ class Part:
 
     def render(self, msg: Message, ctx: object) -> str:
         """Give the value as text."""
-        return self.text(self.value(msg, ctx))
-
-    def text(self, value: Json) -> str:
-        """Give the text of a value of this part."""
+        value = self.value(msg, ctx)
         try:
             return text_of(value)
         except Exception as error:
@@ -87,21 +96,16 @@ class Template:
         node_references: The ids of the nodes whose outputs it reads.
     """
 
-    __slots__ = (
-        "_calls", "_constant", "_layout", "_lone", "_parts", "field", "is_constant", "node_references", "source",
-    )  # fmt: skip
+    __slots__ = ("_constant", "_render", "_value", "field", "is_constant", "node_references", "source")
 
-    def __init__(self, source: Json, pieces: tuple[str | Part, ...]) -> None:
+    def __init__(self, source: Json) -> None:
         self.source = source
         self.field = ""
-        self._parts = parts = [piece for piece in pieces if isinstance(piece, Part)]
-        self._layout = "".join(["%s" if isinstance(piece, Part) else piece.replace("%", "%%") for piece in pieces])
-        self._calls = [part.value if part.is_lenient else part.program.call for part in parts]
-        self.is_constant = not parts
-        is_lone = len(parts) == 1 and all(isinstance(piece, Part) or not piece.strip() for piece in pieces)
-        self._lone = parts[0] if is_lone else None
-        self._constant = text_of(source) if self.is_constant else ""
-        self.node_references = frozenset[str]().union(*(part.program.references for part in parts))
+        self.is_constant = True
+        self.node_references = frozenset[str]()
+        self._constant = ""
+        self._render: Callable[..., str] | None = None
+        self._value: Callable[..., Json] | None = None
 
     @classmethod
     def compile(cls, source: Json, environment: Environment | None = None) -> Self:
@@ -110,41 +114,58 @@ class Template:
         Raises:
             TemplateError: When a part cannot be compiled, with position and hint.
         """
-        if not isinstance(source, str) or "${" not in source:
-            return cls(source, ())
-        used = environment or Environment()
-        pieces: list[str | Part] = []
-        for text, start, end in split_parts(source):
-            if text:
-                pieces.append(text)
-            if start >= 0:
-                program = compile_program(source, used, start=start, end=end, kind=TemplateError, in_template=True)
-                pieces.append(Part(source, start, end, program, is_lenient=used.lenient))
-        return cls(source, tuple(pieces))
+        template = cls(source)
+        pieces = split_parts(source) if isinstance(source, str) and "${" in source else []
+        if not isinstance(source, str) or len(pieces) < 2:
+            template._constant = text_of(source)
+        elif len(pieces) == 2 and not (pieces[0][0] + pieces[1][0]).strip():
+            template._use_lone(Part.compile(source, pieces[0][1:], environment or Environment()))
+        else:
+            template._use_parts(source, pieces, environment or Environment())
+        if isinstance(source, str) and environment is not None and _NESTING.search(source):
+            template._allow_nesting(environment)
+        return template
+
+    def _allow_nesting(self, environment: Environment) -> None:
+        """Let files that are included be templates: what nodes they name is not known before they are read."""
+        if not self.is_constant:
+            self._render, self._value = nesting(self._render), nesting(self._value)
+            self.node_references |= environment.nodes
+
+    def _use_lone(self, part: Part) -> None:
+        self._render, self._value, self.node_references = part.render, part.value, part.program.references
+        self.is_constant = False
+
+    def _use_parts(self, source: str, pieces: list[tuple[str, int, int]], environment: Environment) -> None:
+        self.is_constant = False
+        if not environment.lenient:
+            program = compile_text_program(source, pieces, environment)
+            self._render, self.node_references = program.call, program.references
+            return
+        parts = [(text, Part.compile(source, span, environment)) for text, *span in pieces[:-1]]
+        self.node_references = frozenset[str]().union(*(part.program.references for _, part in parts))
+        rest = pieces[-1][0]
+
+        def render(msg: Message, ctx: object) -> str:
+            return "".join([text + part.render(msg, ctx) for text, part in parts]) + rest
+
+        self._render = render
 
     def render(self, msg: Message, ctx: object = None) -> str:
         """Give the text for a message. Raises: TemplateError: naming field, expression, position and reason."""
-        if self.is_constant:
+        if self._render is None:
             return self._constant
         try:
-            if self._lone is not None:
-                return self._lone.render(msg, ctx)
-            values = [call(msg, ctx) for call in self._calls]
-            try:
-                return self._layout % tuple([value if value.__class__ is str else text_of(value) for value in values])
-            except Exception:  # the part that cannot be written tells it
-                return self._layout % tuple([part.text(value) for part, value in zip(self._parts, values, strict=True)])
+            return self._render(msg, ctx)
         except TemplateError as error:
             raise self._placed(error) from error
 
     def value(self, msg: Message, ctx: object = None) -> Json:
         """Give the value for a message: of any kind for a lone `${...}` and a source that is no text."""
-        if self.is_constant:
-            return self.source
-        if self._lone is None:
-            return self.render(msg, ctx)
+        if self._value is None:
+            return self.source if self._render is None else self.render(msg, ctx)
         try:
-            return self._lone.value(msg, ctx)
+            return self._value(msg, ctx)
         except TemplateError as error:
             raise self._placed(error) from error
 
