@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -86,15 +87,14 @@ class MemoryCache:
     Args:
         clock: Tells when values expire.
         most: How many values there may be; beyond that, the one that was not used for the longest time goes.
-        sweep_s: Seconds between two clean-ups of expired values, which take place when something is stored.
+            What has expired goes first, whenever something is stored.
     """
 
-    def __init__(self, clock: Clock, *, most: int = 100_000, sweep_s: float = 300.0) -> None:
+    def __init__(self, clock: Clock, *, most: int = 100_000) -> None:
         self._clock = clock
         self._most = most
-        self._sweep_s = sweep_s
-        self._swept_at = clock.monotonic()
         self._items: OrderedDict[str, _Item] = OrderedDict()  # the least recently used first
+        self._expiries: list[tuple[float, str]] = []  # a heap; some of its keys are stored anew or gone since
         self._count = 0
         self._lock = Lock()
 
@@ -104,13 +104,15 @@ class MemoryCache:
         seconds = ttl_seconds(ttl)
         now = self._clock.monotonic()
         with self._lock:
-            if now - self._swept_at >= self._sweep_s:
-                self._sweep(now)
-            present = self._live(key, now)
+            self._sweep(now)
+            present = self._items.get(key)
             self._count += 1
             number = present.number if present else self._count
-            self._items[key] = _Item(value, None if seconds is None else now + seconds, number)
+            expires_at = None if seconds is None else now + seconds
+            self._items[key] = _Item(value, expires_at, number)
             self._items.move_to_end(key)
+            if expires_at is not None:
+                heappush(self._expiries, (expires_at, key))
             while len(self._items) > self._most:
                 self._items.popitem(last=False)
 
@@ -160,9 +162,13 @@ class MemoryCache:
         return item
 
     def _sweep(self, now: float) -> None:
-        self._swept_at = now
-        for key in list(self._items):
-            self._live(key, now)
+        expiries = self._expiries
+        while expiries and expiries[0][0] <= now:
+            self._live(heappop(expiries)[1], now)
+        if len(expiries) > 2 * len(self._items) + 64:
+            live = [(item.expires_at, key) for key, item in self._items.items() if item.expires_at is not None]
+            heapify(live)
+            self._expiries = live
 
 
 class ChainCache:
