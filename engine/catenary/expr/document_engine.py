@@ -26,6 +26,7 @@ from catenary.expr.document_run import Names, Nil, Run, Work, current_run
 from catenary.expr.environment import find_path, payload
 from catenary.expr.files import locate, read_text
 from catenary.expr.functions import functions_of
+from catenary.expr.includes import Rendering, rendering
 from catenary.expr.operators import EvaluationError, kind_of
 from catenary.expr.text import text_of
 
@@ -170,10 +171,11 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
 
     def render(self, template: JinjaTemplate, message: Message, context: object) -> str:
         """Render a document. Raises: Exception: of any kind."""
-        token = current_run.set(Run(message, context, self.owner))
+        token, inner = current_run.set(Run(message, context, self.owner)), rendering.set(Rendering(message, context))
         try:
             return self.concat(template.root_render_func(template.new_context()))
         finally:
+            rendering.reset(inner)
             current_run.reset(token)
 
     def concat(self, pieces: Iterable[str]) -> str:  # type: ignore[override]

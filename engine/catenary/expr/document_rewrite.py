@@ -133,6 +133,8 @@ class _Rewriter(NodeTransformer):
             return self.generic_visit(node)
         name = node.node.name
         self._check_call(name, node)
+        if name == "include" and (len(node.args) != 1 or node.dyn_args is not None):
+            self.facts.parts.append(("", "include", node.lineno))  # a file whose names are not known yet
         node.node, node.args = _attribute("call_function", node), [_at(nodes.Const(name), node), *node.args]
         return self._arguments(node)
 

@@ -12,8 +12,9 @@ from catenary.expr import (
     time_functions,
     value_functions,
 )
-from catenary.expr.files import file_exists, read_text
+from catenary.expr.files import file_exists
 from catenary.expr.function import Function
+from catenary.expr.includes import include as included
 
 if TYPE_CHECKING:
     from catenary.expr.environment import Environment
@@ -33,8 +34,8 @@ def functions_of(environment: Environment) -> dict[str, Function]:
     """Give all functions of an environment: built-in ones, those on files, and the host's, which win."""
     table = dict(FUNCTIONS)
 
-    def include(path: object) -> str:
-        return read_text(path, environment)
+    def include(path: object, is_evaluated: object = False) -> str:
+        return included(path, environment, is_evaluated=is_evaluated)
 
     def exists(path: object) -> bool:
         return file_exists(path, environment)
@@ -43,10 +44,10 @@ def functions_of(environment: Environment) -> dict[str, Function]:
         "include",
         include,
         1,
-        1,
-        "The text of a file below the allowed folders; empty if missing.",
+        2,
+        "The text of a file below the allowed folders; empty if missing; its `${...}` evaluated when `true` follows.",
         "Files",
-        ("string",),
+        ("string", "bool"),
         (("include('no-such-file.txt')", ""),),
     )
     table["fileExists"] = Function(
