@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from catenary.expr import syntax
 from catenary.expr.problems import syntax_problem
 from catenary.expr.regex import PatternError, pattern_of
 
 if TYPE_CHECKING:
     from catenary.errors import ExpressionError
-    from catenary.expr import syntax
     from catenary.expr.function import Function
 
+_OPPOSITE: Final = {"==": "!=", "!=": "==", "<": ">=", ">": "<=", "<=": ">", ">=": "<"}
 _TEXT_OPERATORS: Final = frozenset({"contains", "startsWith", "endsWith", "matches"})
 _NUMBER_OPERATORS: Final = frozenset({"-", "*", "/", "%", "**", ".."})
 
@@ -50,6 +51,15 @@ def _constant_kind(value: object) -> str:
     return "string" if isinstance(value, str) else "bytes"
 
 
+def _not_hint(left: syntax.Node, operator: str) -> str:
+    """Say what to write when the left operand is `not x`, which binds tighter than the author thought."""
+    if not isinstance(left, syntax.Unary) or left.operator != "not":
+        return ""
+    other = _OPPOSITE.get(operator)
+    instead = f"write `a {other} b` or `not (a {operator} b)`" if other else f"write `not (a {operator} b)`"
+    return f"`not` binds tighter than `{operator}`: {instead}."
+
+
 class Constants:
     """Refuses operations that fail on every message."""
 
@@ -75,6 +85,7 @@ class Constants:
             hint = "Use `text contains part`." if node.operator == "in" else ""
             if node.operator == "+" and "string" in kinds:
                 hint = "Make it text with `string(...)`."
+            hint = _not_hint(node.left, node.operator) or hint
             raise self._problem(f"'{node.operator}' cannot take {kinds[0]} and {kinds[1]}", node.span, hint)
         if node.operator == "matches" and isinstance(right, ast.Constant) and isinstance(right.value, str):
             try:
@@ -110,7 +121,8 @@ class Constants:
             ordered = {"", "number", "string"}
             if not {left, right} <= ordered or (left and right and left != right):
                 left, right = left or "a value", right or "a value"
-                raise self._problem(f"'{operator}' cannot take {left} and {right}", node.operands[index].span)
+                hint = _not_hint(node.operands[index], operator)
+                raise self._problem(f"'{operator}' cannot take {left} and {right}", node.operands[index].span, hint)
 
     def logical(self, node: syntax.Logical, index: int, operand: ast.expr) -> None:
         """Check what stands left of `and` or `or`."""

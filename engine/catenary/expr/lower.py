@@ -67,6 +67,7 @@ class Lowering:
         self.scope = scope
         self.constants = Constants(source, kind)
         self.locals: list[tuple[str, str]] = []  # (name in the text, name in the tree)
+        self.owners: dict[str, str] = {}  # whose payload a `let` stands for, by the name in the tree
         self.items: list[dict[str, str]] = []  # `#`, `#index`, `#acc` of the open predicates
         self.guards: list[list[tuple[str, ast.expr]]] = []  # of the open optional chains
         self.repeated = 0  # above 0: values made here may be used or made many times
@@ -222,7 +223,7 @@ class Lowering:
             body = _let(name, value, _at(ast.IfExp(test, ast.Constant(None), body), node.span), node.span)
         return body
 
-    def _target(self, node: syntax.Field | syntax.Index) -> ast.expr:
+    def _target(self, node: syntax.Field | syntax.Index | syntax.Method) -> ast.expr:
         target = self.lower(node.target)
         if not node.optional:
             return target
@@ -260,15 +261,28 @@ class Lowering:
         return target.name, ".".join(reversed(names))
 
     def _payload_owner(self, target: syntax.Node) -> str | None:
-        """Give "" when the target is `msg`, the node's id when it is the `msg` of a node's output."""
+        """Give "" when the target is `msg`, the node's id when it is the `msg` of a node's output.
+
+        `let` hands that on, and so does `$env`. A payload that comes out of a function, or of a list, a map or a
+        condition, is a value like any other: `.data` of it is its own key.
+        """
+        if isinstance(target, syntax.Name) and not self._is_variable(target, frozenset({target.name})):
+            return self.owners.get(next(local for name, local in reversed(self.locals) if name == target.name))
         if self._is_variable(target, frozenset({"msg"})):
             return ""
-        if isinstance(target, syntax.Field) and target.name == "msg":
-            inner = target.target
-            if isinstance(inner, syntax.Name) and self._is_variable(inner, self.scope.nodes - VARIABLES):
-                self.scope.references.add(inner.name)
-                return inner.name
-        return None
+        owner = _member(target, "msg")
+        if owner is None:
+            return None
+        if isinstance(owner, syntax.AllNames):
+            return ""
+        node_id = owner.name if isinstance(owner, syntax.Name) else _key_of(owner)
+        is_node = node_id in self.scope.nodes - VARIABLES and (
+            self._is_variable(owner, frozenset({node_id})) or _member(owner, node_id) is not None
+        )
+        if not is_node:
+            return None
+        self.scope.references.add(node_id)
+        return node_id
 
     def _index(self, node: syntax.Index) -> ast.expr:
         index = self.lower(node.index)
@@ -293,7 +307,7 @@ class Lowering:
             raise self.problem(f"{node.name}() takes {span} argument{plural}, not {given}", node.span, function.doc)
 
     def _method(self, node: syntax.Method) -> ast.expr:
-        target, name = self.lower(node.target), _at(ast.Constant(node.name), node.span)
+        target, name = self._target(node), _at(ast.Constant(node.name), node.span)
         return self._invoke("$method", target, name, *[self.lower(argument) for argument in node.arguments])
 
     def _predicate(self, node: syntax.Predicate) -> ast.expr:
@@ -320,6 +334,9 @@ class Lowering:
                 local = self._fresh(body.name if isinstance(body, syntax.Let) else "value")
                 steps.append((local, value, body.span))
                 if isinstance(body, syntax.Let):
+                    owner = self._payload_owner(body.value)
+                    if owner is not None:
+                        self.owners[local] = owner
                     self.locals.append((body.name, local))
                 body = body.body if isinstance(body, syntax.Let) else body.second
             lowered = self.lower(body)
@@ -361,6 +378,26 @@ def _first_operands(node: syntax.Node) -> list[syntax.Node]:
         else:
             return row
         row.append(node)
+
+
+def _member(node: syntax.Node, name: str) -> syntax.Node | None:
+    """Give `x` for `x.name` and `x['name']`, when `x` is a name, `$env` or a member of `$env`."""
+    if _key_of(node) != name:
+        return None
+    target = node.target if isinstance(node, syntax.Field | syntax.Index) else None
+    is_plain = isinstance(target, syntax.Name | syntax.AllNames) or (
+        isinstance(target, syntax.Field | syntax.Index) and isinstance(target.target, syntax.AllNames)
+    )
+    return target if is_plain else None
+
+
+def _key_of(node: syntax.Node) -> str:
+    """Give the `k` of `x.k` and `x['k']`; "" for anything else."""
+    if isinstance(node, syntax.Field):
+        return node.name
+    if isinstance(node, syntax.Index) and isinstance(node.index, syntax.Constant) and isinstance(node.index.value, str):
+        return node.index.value
+    return ""
 
 
 def _at(node: ast.expr, span: syntax.Span) -> ast.expr:

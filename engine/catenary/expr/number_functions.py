@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final, cast
 
 from catenary.expr.function import Function, adder
-from catenary.expr.operators import EvaluationError, is_number, kind_of
+from catenary.expr.operators import EvaluationError, as_float, divide, is_number, kind_of
 
 if TYPE_CHECKING:
     from catenary.jsontext import Json
@@ -30,21 +30,21 @@ def absolute(value: Json) -> Json:
 @function("ceil", 1, takes="number", examples=(("ceil(1.2)", 2.0),))
 def ceil(value: Json) -> float:
     """Round up."""
-    number = float(_number("ceil", value))
+    number = as_float(_number("ceil", value))
     return float(math.ceil(number)) if math.isfinite(number) else number
 
 
 @function("floor", 1, takes="number", examples=(("floor(-1.2)", -2.0),))
 def floor(value: Json) -> float:
     """Round down."""
-    number = float(_number("floor", value))
+    number = as_float(_number("floor", value))
     return float(math.floor(number)) if math.isfinite(number) else number
 
 
 @function("round", 1, takes="number", examples=(("round(2.5)", 3.0), ("round(-2.5)", -3.0)))
 def round_half_away(value: Json) -> float:
     """Round to the nearest whole number; a half goes away from zero."""
-    number = float(_number("round", value))
+    number = as_float(_number("round", value))
     if not math.isfinite(number) or number.is_integer():
         return number
     whole = math.floor(abs(number))
@@ -80,7 +80,7 @@ def smallest(*values: Json) -> Json:
 def mean(*values: Json) -> float:
     """Give the average of numbers and lists of numbers; 0 when there is none."""
     numbers = flat_numbers("mean", values)
-    return float(sum(numbers) / len(numbers)) if numbers else 0.0
+    return divide(sum(numbers), len(numbers)) if numbers else 0.0
 
 
 @function("median", 1, None, takes="number|array", examples=(("median([3, 1, 2])", 2.0),))
@@ -90,4 +90,4 @@ def median(*values: Json) -> float:
     if not numbers:
         return 0.0
     middle = len(numbers) // 2
-    return float(numbers[middle] if len(numbers) % 2 else (numbers[middle - 1] + numbers[middle]) / 2)
+    return as_float(numbers[middle] if len(numbers) % 2 else divide(numbers[middle - 1] + numbers[middle], 2))

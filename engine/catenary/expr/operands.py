@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from catenary.errors import ExpressionError
     from catenary.expr.lexer import Token, TokenKind
 
+MAX_INTEGER: Final = 2**63 - 1
+"""The largest integer that may be written; those that come with messages and out of arithmetic have any size."""
+
 MAX_NESTING: Final = 80
 """How deep parentheses, brackets, braces and signs may be nested; rows of operators may have any length."""
 
@@ -40,7 +43,7 @@ PREDICATE_FUNCTIONS: Final = frozenset({
 
 CONSTANTS: Final = {"true": True, "false": False, "nil": None, "True": True, "False": False, "None": None}
 WORDS: Final = frozenset({
-    "and", "or", "in", "matches", "contains", "startsWith", "endsWith", "else", "let", "if",
+    "and", "or", "not", "in", "matches", "contains", "startsWith", "endsWith", "else", "let", "if",
 })  # fmt: skip
 
 
@@ -126,6 +129,12 @@ class Operands:
         """Say what to do about a token that nobody wants."""
         if self.is_operator("="):
             return "Compare with `==`."
+        if self.is_operator("is", kind="name"):
+            return "Compare with `==`, as in `x == nil` or `x != nil`."
+        if self.token.kind == "name" and self.token.text.lower() in WORDS:
+            return f"Write `{self.token.text.lower()}`."
+        if self.is_operator(":") and self.at > 0 and self.tokens[self.at - 1].text == "?":
+            return "Write `a ?? b` for the first that is not nil."
         if self.token.kind in {"name", "text", "number"}:
             return "An operator is missing before it."
         return ""
@@ -146,6 +155,7 @@ class Operands:
         """Parse a literal, a name, a call, or something in parentheses."""
         token = self.token
         if token.kind == "number" or token.kind == "bytes":
+            self._check_width(token)
             self.advance()
             return Constant(token.span, token.value)
         if token.kind == "text":
@@ -159,6 +169,15 @@ class Operands:
         if token.kind == "operator":
             return self._bracketed(token)
         raise self.problem(f"expected a value, found {self.shown(token)}", token)
+
+    def _check_width(self, token: Token) -> None:
+        """Raises: ExpressionError: when an integer has more than 64 bits; the lowest one stands after a minus."""
+        value = token.value
+        if not isinstance(value, int) or value <= MAX_INTEGER:
+            return
+        if value > MAX_INTEGER + 1 or self.at == 0 or self.tokens[self.at - 1].text != "-":
+            hint = f"Write int('{value}'), which takes integers of any size, or a number with a fraction."
+            raise self.problem("the integer has more than 64 bits", token, hint)
 
     def _item(self, token: Token, kind: ItemKind) -> Node:
         if not self.predicates:
@@ -300,7 +319,7 @@ class Operands:
         if not self.is_operator("("):
             return Field(span, target, name.text, optional=optional)
         arguments = self._arguments(name.text if name.text not in PREDICATE_FUNCTIONS else "", ())
-        return Method(Span(target.span.start, self.previous_end), target, name.text, arguments)
+        return Method(Span(target.span.start, self.previous_end), target, name.text, arguments, optional=optional)
 
     def _access(self, target: Node, *, optional: bool) -> Node:
         if optional:

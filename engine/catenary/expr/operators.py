@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
@@ -128,7 +129,10 @@ def divide(left: Json, right: Json) -> float:
         if left == 0 or left != left:
             return math.nan
         return math.copysign(math.inf, left) * math.copysign(1.0, right)
-    return float(left / right)
+    try:
+        return float(left / right)
+    except OverflowError:
+        return math.inf if (left > 0) == (right > 0) else -math.inf
 
 
 def modulo(left: Json, right: Json) -> int:
@@ -150,11 +154,19 @@ def _whole(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def as_float(value: Json) -> float:
+    """Give a number as a float: one that is too large for that is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def power(left: Json, right: Json) -> float:
     """`**`: always a float; what is too large is infinite, what is not real is NaN."""
     if not (is_number(left) and is_number(right)):
         raise _unfit("**", left, right)
-    base, exponent = float(left), float(right)
+    base, exponent = as_float(left), as_float(right)
     try:
         return math.pow(base, exponent)
     except OverflowError:
@@ -184,7 +196,7 @@ def invert(value: Json) -> bool:
         return False
     if value is False:
         return True
-    raise EvaluationError(f"'not' takes a bool, not {kind_of(value)}")
+    raise EvaluationError(f"'not' takes a bool, not {kind_of(value)}; it binds tighter than comparisons and `in`")
 
 
 def equal(left: Json, right: Json) -> bool:
@@ -249,7 +261,7 @@ def is_in(item: Json, container: Json) -> bool:
     if container.__class__ is list and item.__class__ is str:
         return item in container
     if isinstance(container, dict):
-        return isinstance(item, str) and item in container
+        return isinstance(item, Hashable) and item in container
     if isinstance(container, list | tuple):
         if item not in container:  # quick; what Python finds may still be 1 for true
             return False
@@ -343,6 +355,8 @@ def item(target: Json, index: Json) -> Json:
     if isinstance(target, dict):
         if isinstance(index, str):
             return field(target, index)
+        if isinstance(index, Hashable) and index in target:  # a map of `groupBy` has keys of any kind
+            return cast("dict[Json, Json]", target)[index]
         raise EvaluationError(f"a key of a map is a string, not {kind_of(index)}")
     if isinstance(target, list | tuple | str | bytes):
         if not is_number(index) or index != index or index in (math.inf, -math.inf):

@@ -162,12 +162,13 @@ class Call:
 
 @dataclass(slots=True)
 class Method:
-    """`target.name(arguments)`."""
+    """`target.name(arguments)`; `optional` for `target?.name(arguments)`."""
 
     span: Span
     target: Node
     name: str
     arguments: tuple[Node, ...]
+    optional: bool = False
 
 
 @dataclass(slots=True)

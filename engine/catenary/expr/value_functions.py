@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final, cast
 
 from catenary.expr.function import Function, adder
-from catenary.expr.operators import EvaluationError, bounded_integer, is_number, item, kind_of
+from catenary.expr.operators import EvaluationError, as_float, is_number, item, kind_of
 from catenary.expr.text import json_text, text_of
 from catenary.jsontext import loads
 
@@ -33,8 +33,9 @@ def length(value: Json) -> int:
 
 @function("type", 1, takes=".", examples=(("type(1)", "int"), ("type(nil)", "nil"), ("type([])", "array")))
 def type_name(value: Json) -> str:
-    """Give the kind of a value: nil, bool, int, float, string, array, map and so on."""
-    return kind_of(value)
+    """Give the kind of a value: nil, bool, int, float, string, array, map, bytes, time.Time, time.Duration."""
+    kind = kind_of(value)
+    return {"time": "time.Time", "duration": "time.Duration"}.get(kind, kind)
 
 
 @function("int", 1, takes="number|string", examples=(("int(1.9)", 1), ("int('-12')", -12)))
@@ -42,7 +43,7 @@ def to_int(value: Json) -> int:
     """Make a whole number: a fraction is cut off, a string must be plain decimal."""
     if isinstance(value, str) and _INTEGER.fullmatch(value) and value.isascii():
         return int(value)
-    if is_number(value) and math.isfinite(cast("float", value)):
+    if is_number(value) and (isinstance(value, int) or math.isfinite(cast("float", value))):
         return int(value)
     raise EvaluationError(f"int() cannot take {_shown(value)}")
 
@@ -53,7 +54,7 @@ def to_float(value: Json) -> float:
     if isinstance(value, str) and _FLOAT.fullmatch(value) and value.isascii():
         return float(value)
     if is_number(value):
-        return float(value)
+        return as_float(value)
     raise EvaluationError(f"float() cannot take {_shown(value)}")
 
 
@@ -169,18 +170,20 @@ def _integers(name: str, *values: Json) -> list[int]:
     for value in values:
         if not isinstance(value, int) or isinstance(value, bool):
             raise EvaluationError(f"{name}() takes whole numbers, not {kind_of(value)}")
+        if not -_HALF <= value < _HALF:
+            raise EvaluationError(f"{name}() takes whole numbers of 64 bits")
     return list(values)
 
 
-_MAX_SHIFT: Final = 10_000
+_HALF: Final = 2**63
 _UNSIGNED: Final = 2**64
 
 
 def _shift(name: str, value: Json, by: Json) -> tuple[int, int]:
     number, places = _integers(name, value, by)
-    if not 0 <= places <= _MAX_SHIFT:
-        raise EvaluationError(f"{name}(): a shift is from 0 to {_MAX_SHIFT}")
-    return number, places
+    if places < 0:
+        raise EvaluationError(f"{name}(): a shift is not negative")
+    return number, min(places, 64)
 
 
 @function("bitand", 2, takes="number number", examples=(("bitand(6, 3)", 2),))
@@ -218,10 +221,10 @@ def bit_not(a: Json) -> int:
 
 
 @function("bitshl", 2, takes="number number", examples=(("bitshl(1, 4)", 16),))
-def bit_shift_left(a: Json, by: Json) -> Json:
-    """Shift the bits of a whole number to the left."""
+def bit_shift_left(a: Json, by: Json) -> int:
+    """Shift 64 bits of a whole number to the left; what leaves them is lost."""
     number, places = _shift("bitshl", a, by)
-    return bounded_integer(number << places)
+    return ((number << places) + _HALF) % _UNSIGNED - _HALF
 
 
 @function("bitshr", 2, takes="number number", examples=(("bitshr(-8, 1)", -4),))
