@@ -7,7 +7,7 @@ import time
 import pytest
 
 from catenary.errors import ScriptError
-from catenary.expr import Environment, Script
+from catenary.expr import Environment, Expression, Script
 from catenary.message import Message
 
 SLACK_S = 8.0
@@ -41,4 +41,31 @@ def test_a_list_that_holds_one_list_many_times_over_is_not_written_for_ever() ->
     began = time.monotonic()
     with pytest.raises(ScriptError):
         script.call(Message("{}"))
+    assert time.monotonic() - began < SLACK_S
+
+
+def evaluated(source: str, data: object = "") -> object:
+    return Expression.compile(source).evaluate(Message(data))
+
+
+def test_numbers_that_were_chosen_to_have_one_hash_slow_nothing_down() -> None:
+    colliding = [n * (2**61 - 1) for n in range(50_000)]
+    began = time.monotonic()
+    assert len(Expression.compile("uniq(msg)").evaluate(Message(colliding))) == 50_000
+    assert len(Expression.compile("uniq(msg)").evaluate(Message([[n] for n in colliding]))) == 50_000
+    assert time.monotonic() - began < SLACK_S
+
+
+def test_elements_that_are_equal_by_value_are_one() -> None:
+    data = [1, 1.0, True, "1", [1], [1.0], [True], {"a": 2**70}, {"a": float(2**70)}, 2.5, None, [], {}, "", [[]]]
+    assert evaluated("uniq(msg)", data) == [
+        1, True, "1", [1], [True], {"a": 2**70}, 2.5, None, [], {}, "", [[]],
+    ]  # fmt: skip
+
+
+def test_long_lists_of_one_kind_are_sorted_quickly() -> None:
+    numbers = [(n * 7919) % 1_000_003 for n in range(500_000)]
+    began = time.monotonic()
+    assert evaluated("sort(msg)[:3]", numbers) == sorted(numbers)[:3]
+    assert evaluated("sort(msg, 'desc')[:3]", [str(n) for n in numbers]) == sorted(map(str, numbers), reverse=True)[:3]
     assert time.monotonic() - began < SLACK_S

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import cmp_to_key
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from catenary.expr.function import Function, adder
-from catenary.expr.operators import MAX_ITEMS, EvaluationError, equal, is_number, kind_of, less
+from catenary.expr.operators import MAX_ITEMS, EvaluationError, is_number, kind_of, less
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from catenary.expr.budget import Budget
     from catenary.jsontext import Json
@@ -212,6 +212,12 @@ def _compare(left: Json, right: Json) -> int:
     return -1 if less(left, right) else 1 if less(right, left) else 0
 
 
+def _order_of(values: list[Json]) -> Callable[[Json], Any] | None:
+    """Give how to compare: `None` where all are numbers or all are strings, which Python orders as `less` does."""
+    kinds = set(map(type, values))
+    return None if kinds <= {int, float} or kinds == {str} else cmp_to_key(_compare)
+
+
 def _is_descending(name: str, order: Json) -> bool:
     if order in ("asc", "desc"):
         return order == "desc"
@@ -229,8 +235,11 @@ def _is_descending(name: str, order: Json) -> bool:
 def sort_by(budget: Budget, items: Json, predicate: Predicate, order: Json = "asc") -> list[Json]:
     """Sort the elements by what the expression makes of them."""
     keyed = [(predicate(item, index, None), item) for index, item in _steps(budget, "sortBy", items)]
-    by_key = cmp_to_key(_compare)
-    keyed.sort(key=lambda pair: by_key(pair[0]), reverse=_is_descending("sortBy", order))
+    order_of = _order_of([key for key, _ in keyed])
+    keyed.sort(
+        key=lambda pair: pair[0] if order_of is None else order_of(pair[0]),
+        reverse=_is_descending("sortBy", order),
+    )
     return [item for _, item in keyed]
 
 
@@ -243,7 +252,8 @@ def sort_by(budget: Budget, items: Json, predicate: Predicate, order: Json = "as
 )
 def sort(items: Json, order: Json = "asc") -> list[Json]:
     """Sort numbers, or strings."""
-    return sorted(_list("sort", items), key=cmp_to_key(_compare), reverse=_is_descending("sort", order))
+    elements = _list("sort", items)
+    return sorted(elements, key=_order_of(elements), reverse=_is_descending("sort", order))
 
 
 @function("first", 1, picks=True, takes="array", examples=(("first([1, 2])", 1), ("first([])", None)))
@@ -278,21 +288,33 @@ def reverse(items: Json) -> list[Json]:
 @function("uniq", 1, takes="array", examples=(("uniq([1, 2, 1.0])", [1, 2]),))
 def unique(items: Json) -> list[Json]:
     """Give each different element once."""
-    seen: set[tuple[bool, Json]] = set()
-    odd: list[Json] = []
+    seen: set[Hashable] = set()
     result: list[Json] = []
     for item in _list("uniq", items):
-        if isinstance(item, list | dict):
-            value = cast("Json", item)
-            if len(odd) > 1_000:
-                raise EvaluationError("uniq() takes at most 1000 different lists and maps")
-            if not any(equal(value, other) for other in odd):
-                odd.append(value)
-                result.append(value)
-        elif (key := (isinstance(item, bool), item)) not in seen:
+        key = _identity(item)
+        if key not in seen:
             seen.add(key)
             result.append(item)
     return result
+
+
+def _identity(value: Json) -> Hashable:
+    """Give a key that equal values share.
+
+    Numbers become bytes: who sends the message can foresee how Python hashes numbers, and make all of them collide.
+    """
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return b"%x" % int(value)
+    if isinstance(value, float):
+        return value.hex().encode()
+    if isinstance(value, list | tuple):
+        return (list, *map(_identity, cast("list[Json]", value)))
+    if isinstance(value, dict):
+        entries = cast("dict[str, Json]", value)
+        return (dict, frozenset([(key, _identity(held)) for key, held in entries.items()]))
+    return (bytes, value) if isinstance(value, bytes) else cast("Hashable", value)
 
 
 def _bounded(items: list[Json]) -> list[Json]:
