@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import times
 
 from catenary import Engine
 from catenary.cache import CacheMiss, ChainCache, MemoryCache, ttl_seconds
 from catenary.errors import EngineError
-from tests.cases import times
 
 
 class Hand:
@@ -76,7 +76,7 @@ def test_a_value_stays_until_its_time_is_over(cache: MemoryCache, clock: Hand) -
     assert cache.get("k") == {"a": 1}
     clock.now = 10
     assert not cache.has("k")
-    with pytest.raises(CacheMiss, match="^cache: key is missing$"):
+    with pytest.raises(CacheMiss, match=r"^cache: key is missing$"):
         cache.get("k")
 
 
