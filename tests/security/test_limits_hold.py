@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from catenary.errors import ScriptError
+from catenary.errors import ExpressionError, ScriptError
 from catenary.expr import Environment, Expression, Script
 from catenary.message import Message
 
@@ -69,3 +69,29 @@ def test_long_lists_of_one_kind_are_sorted_quickly() -> None:
     assert evaluated("sort(msg)[:3]", numbers) == sorted(numbers)[:3]
     assert evaluated("sort(msg, 'desc')[:3]", [str(n) for n in numbers]) == sorted(map(str, numbers), reverse=True)[:3]
     assert time.monotonic() - began < SLACK_S
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "0..999998",
+        "repeat('a', 1000000)",
+        "split(repeat('\u6f22', 999999), '')",
+        "fromJSON(repeat('[', 3))",
+        "max(0..999998)",
+    ],
+)
+def test_many_large_values_in_one_expression_are_counted(part: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(ExpressionError):
+        evaluated(f"[{', '.join([part] * 500)}]")
+    assert time.monotonic() - began < SLACK_S
+
+
+def test_a_long_sum_of_texts_is_counted() -> None:
+    with pytest.raises(ExpressionError, match="memory budget exceeded"):
+        evaluated(f"[{', '.join(['msg + msg'] * 2_000)}]", "a" * 400_000)
+
+
+def test_many_small_values_in_one_expression_are_fine() -> None:
+    assert evaluated(f"[{', '.join(['upper(msg.a) + lower(msg.a)'] * 500)}]", {"a": "x"}) == ["Xx"] * 500

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from catenary.expr.function import Function
 
 MAX_NODES: Final = 10_000
+FREE_WEIGHT: Final = 64
+"""What an expression may make outside of predicates without paying: all of it fits into memory, however large."""
+MAKER_WEIGHT: Final = 16
+"""The weight of a function call or a range, which may make a million elements; `+` and `*` have 1."""
 _DEEP: Final = 40  # levels below which a row of operators is lowered from its first operand on, without recursion
 _ROOTS: Final = frozenset({"global", "vars"})
 _BINARY: Final[dict[str, type[ast.operator]]] = {
@@ -71,6 +75,7 @@ class Lowering:
         self.items: list[dict[str, str]] = []  # `#`, `#index`, `#acc` of the open predicates
         self.guards: list[list[tuple[str, ast.expr]]] = []  # of the open optional chains
         self.repeated = 0  # above 0: values made here may be used or made many times
+        self.made = 0  # the weight of what was made outside of predicates and `let`
         self.count = 0
         self._depth = 0
         self._ready: dict[int, ast.expr] = {}  # first operands of a long row, by the id of the node
@@ -103,8 +108,11 @@ class Lowering:
     def _invoke(self, name: str, *arguments: ast.expr) -> ast.expr:
         return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
-    def _charged(self, lowered: ast.expr, span: syntax.Span) -> ast.expr:
-        return _at(self._invoke("$charge", _at(lowered, span)), span) if self.repeated else lowered
+    def _charged(self, lowered: ast.expr, span: syntax.Span, weight: int = 0) -> ast.expr:
+        """Have a value paid for when it may be made or used many times, or when many such are made in one text."""
+        self.made += weight
+        is_paid = self.repeated or (weight and self.made > FREE_WEIGHT)
+        return _at(self._invoke("$charge", _at(lowered, span)), span) if is_paid else lowered
 
     def _fresh(self, name: str) -> str:
         self.count += 1
@@ -165,7 +173,7 @@ class Lowering:
         self.constants.binary(node, left, right)
         if node.operator in _BINARY:
             lowered = ast.BinOp(left, _BINARY[node.operator](), right)
-            return self._charged(lowered, node.span) if node.operator in "+*" else lowered
+            return self._charged(lowered, node.span, 1) if node.operator in "+*" else lowered
         if node.operator in _COMPARE:
             return ast.Compare(left, [_COMPARE[node.operator]()], [right])
         if node.operator == "in":
@@ -173,7 +181,7 @@ class Lowering:
         called = self._invoke(_CALLED[node.operator], left, right)
         if node.negated:
             return ast.UnaryOp(ast.Not(), _at(called, node.span))
-        return self._charged(called, node.span) if node.operator == ".." else called
+        return self._charged(called, node.span, MAKER_WEIGHT) if node.operator == ".." else called
 
     def _coalesce(self, node: syntax.Binary) -> ast.expr:
         value, other = self.lower(node.left), self.lower(node.right)
@@ -294,7 +302,7 @@ class Lowering:
 
     def _slice(self, node: syntax.Slice) -> ast.expr:
         bounds = [_at(ast.Constant(None), node.span) if b is None else self.lower(b) for b in (node.low, node.high)]
-        return self._charged(self._invoke("$slice", self.lower(node.target), *bounds), node.span)
+        return self._charged(self._invoke("$slice", self.lower(node.target), *bounds), node.span, MAKER_WEIGHT)
 
     # -- calls
 
@@ -361,7 +369,7 @@ class Lowering:
         arguments = [self.lower(argument) for argument in node.arguments]
         self.constants.arguments(node, function, arguments)
         lowered = self._invoke(node.name, *arguments)
-        return lowered if function.picks else self._charged(lowered, node.span)
+        return lowered if function.picks else self._charged(lowered, node.span, MAKER_WEIGHT)
 
 
 _ITEMS: Final = {"#": "item", "#index": "index", "#acc": "acc"}
