@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
 # Loosest to tightest. `^` is `**`; `&&` is `and`.
-_BINARY: Final = {
+PRECEDENCE: Final = {
     "|": 0,
     "||": 10, "or": 10,
     "&&": 15, "and": 15,
@@ -119,7 +119,7 @@ class Parser(Operands):
         previous = ""
         while True:
             operator, negated = self._operator_here()
-            precedence = _BINARY.get(operator, -1)
+            precedence = PRECEDENCE.get(operator, -1)
             if precedence < least:
                 return left
             if operator == "|":

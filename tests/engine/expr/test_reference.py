@@ -2,205 +2,50 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cases import times
+from tests.engine.expr.generated import BINARY, payloads, programs
+from tests.engine.expr.language import double, fails, refuses, same
 
+from catenary.clock import SystemClock
 from catenary.errors import ExpressionError
-from catenary.expr import Environment
+from catenary.expr import FUNCTIONS, Environment
+from catenary.expr import syntax as tree
+from catenary.expr.parser import PRECEDENCE, parse
 from catenary.expr.program import compile_program
 from catenary.expr.reference import evaluate
 from catenary.message import Message
 
-NAMES = [
-    "msg",
-    "msg.a",
-    "msg.b",
-    "msg.c",
-    "msg.l",
-    "msg.no",
-    "metadata",
-    "metadata.k",
-    "metadata.no",
-    "global.p",
-    "global.q.r",
-    "vars.v",
-    "data",
-    "type",
-    "dataType",
-    "n1.msg.a",
-    "n1",
-    "n2",
-    "missing",
-    "ruleChain.id",
-    "msg.data",
-    "$env['msg']",
-    "k",
-]
-LITERALS = [
-    "0",
-    "1",
-    "2",
-    "-3",
-    "2.0",
-    "1.5",
-    "'a'",
-    "'ab'",
-    "''",
-    "true",
-    "false",
-    "nil",
-    "[]",
-    "[1, 2.0, 'a']",
-    "{}",
-    "{a: 1, 'b c': [2]}",
-    "0x1F",
-    "`raw`",
-    "9007199254740993",
-    "1e308",
-]
-BINARY = [
-    "+",
-    "-",
-    "*",
-    "/",
-    "%",
-    "**",
-    "==",
-    "!=",
-    "<",
-    ">",
-    "<=",
-    ">=",
-    "and",
-    "or",
-    "&&",
-    "||",
-    "in",
-    "not in",
-    "contains",
-    "startsWith",
-    "endsWith",
-    "..",
-    "??",
-    "not contains",
-]
-CALLS = [
-    "len",
-    "type",
-    "int",
-    "float",
-    "string",
-    "abs",
-    "round",
-    "max",
-    "sum",
-    "upper",
-    "keys",
-    "values",
-    "toJSON",
-    "first",
-    "last",
-    "reverse",
-    "uniq",
-    "sort",
-    "mean",
-    "flatten",
-    "join",
-    "fromJSON",
-]
-PREDICATES = [
-    "filter",
-    "map",
-    "all",
-    "any",
-    "none",
-    "one",
-    "find",
-    "findIndex",
-    "count",
-    "sum",
-    "sortBy",
-    "groupBy",
-    "reduce",
-]
 
+class FixedClock(SystemClock):
+    """Always the same moment."""
 
-def extend(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Give expressions made of smaller ones."""
-    paired = st.tuples(inner, inner)
-    return st.one_of(
-        st.tuples(inner, st.sampled_from(BINARY), inner).map(lambda t: f"({t[0]}) {t[1]} ({t[2]})"),
-        st.tuples(inner, inner, inner).map(lambda t: f"({t[0]}) < ({t[1]}) <= ({t[2]})"),
-        st.tuples(inner, inner, inner).map(lambda t: f"({t[0]}) ? ({t[1]}) : ({t[2]})"),
-        st.tuples(inner, inner, inner).map(lambda t: f"({t[0]}) if ({t[1]}) else ({t[2]})"),
-        st.tuples(st.sampled_from(["!", "not ", "-", "+"]), inner).map(lambda t: f"{t[0]}({t[1]})"),
-        st.tuples(
-            inner, st.sampled_from([".a", "?.a", "?.a.b", "[0]", "[-1]", "['b c']", "?.[0].x", "[1:]", "[:-1]", "._x"])
-        ).map(lambda t: f"({t[0]}){t[1]}"),
-        paired.map(lambda t: f"({t[0]})[{t[1]}]"),
-        paired.map(lambda t: f"[{t[0]}, {t[1]}]"),
-        paired.map(lambda t: f"{{x: {t[0]}, (string({t[1]})): 1}}"),
-        paired.map(lambda t: f"(let v = {t[0]}; [v, {t[1]}])"),
-        inner.map(lambda t: f"(let msg = {t}; msg)"),
-        paired.map(lambda t: f"({t[0]}; {t[1]})"),
-        st.tuples(st.sampled_from(CALLS), inner).map(lambda t: f"{t[0]}({t[1]})"),
-        paired.map(lambda t: f"get({t[0]}, {t[1]})"),
-        st.tuples(inner, st.sampled_from(PREDICATES), predicate(inner)).map(lambda t: f"({t[0]}) | {t[1]}({t[2]})"),
-    )
-
-
-def predicate(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Give what may stand for each element."""
-    item = st.sampled_from(["#", "#index", "#.a", ".a", "[#]"])
-    return st.one_of(
-        item,
-        st.tuples(item, st.sampled_from(BINARY), inner).map(lambda t: f"({t[0]}) {t[1]} ({t[2]})"),
-        st.tuples(inner, st.sampled_from(BINARY), item).map(lambda t: f"{{let w = {t[2]}; ({t[0]}) {t[1]} w}}"),
-    )
-
-
-programs = st.recursive(st.sampled_from(NAMES + LITERALS), extend, max_leaves=8)
-values = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-2, 2) | st.sampled_from(["", "a", "ab", "2", "\u00e9"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "data"]), inner, max_size=3),
-    max_leaves=6,
-)
-payloads = st.one_of(
-    st.fixed_dictionaries({"a": values, "b": values, "l": st.lists(values, max_size=4), "c": st.integers(-99, 99)}),
-    values,
-)
+    def time_ms(self) -> int:
+        return 1_706_918_400_000
 
 
 class Outputs:
-    """A context that knows what one node put out."""
+    """A context that knows what one node put out, and the time."""
+
+    clock = FixedClock()
 
     def output(self, node_id: str) -> Message | None:
         return Message({"a": 7}, "made", metadata={"x": "y"}, id="2", ts=6) if node_id == "n1" else None
 
 
-def same(one: Any, other: Any) -> bool:
-    """Tell whether two values and the kinds in them are the same; NaN is NaN."""
-    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
-        return math.isnan(other)
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
-    return one == other
-
-
-@settings(max_examples=times(150), deadline=None)
+@settings(max_examples=times(300), deadline=None)
 @given(source=programs, payload=payloads, kind=st.sampled_from(["a", "", "kind"]), in_template=st.booleans())
 def test_closure_gives_what_the_reference_gives(source: str, payload: Any, kind: str, in_template: bool) -> None:
     environment = Environment(
-        properties={"p": "text", "q": {"r": 3}}, vars={"v": "9"}, rule_chain={"id": "c"}, nodes=frozenset({"n1", "n2"})
+        properties={"p": "text", "q": {"r": 3}},
+        vars={"v": "9"},
+        rule_chain={"id": "c"},
+        functions={"double": double},
+        nodes=frozenset({"n1", "n2"}),
     )
     try:
         program = compile_program(source, environment, in_template=in_template)
@@ -252,3 +97,71 @@ def test_both_evaluators_agree_on_the_usual(source: str) -> None:
     environment = Environment()
     program = compile_program(source, environment)
     assert same(program.call(message), evaluate(program, environment, message))
+
+
+def test_the_generator_knows_every_operator_and_every_function() -> None:
+    operators = {operator.removeprefix("not ") for operator in BINARY} | {"|"}
+    assert operators == set(PRECEDENCE)
+    seen: set[str] = set()
+
+    @settings(max_examples=1_500, deadline=None, database=None, derandomize=True)
+    @given(programs)
+    def look(source: str) -> None:
+        seen.update(name for name in [*FUNCTIONS, *NODES] if name in seen or f"{name}(" in source)
+        try:
+            seen.update(kinds_of(parse(source)))
+        except ExpressionError:
+            return
+
+    look()
+    assert not set(FUNCTIONS) - seen
+    assert not NODES - seen
+
+
+NODES = {
+    kind.__name__
+    for kind in vars(tree).values()
+    if isinstance(kind, type) and kind.__module__ == tree.__name__ and kind is not tree.Span
+}
+
+
+def kinds_of(node: Any) -> set[str]:
+    """Give the kinds of syntax in a tree."""
+    if isinstance(node, tuple) and not isinstance(node, tree.Span):
+        return set[str]().union(*map(kinds_of, node))
+    if type(node).__name__ not in NODES:
+        return set()
+    return {type(node).__name__}.union(*(kinds_of(getattr(node, name)) for name in node.__slots__))
+
+
+def test_texts_are_limited_in_both_evaluators() -> None:
+    fails(
+        {
+            "repeat('a', 1000001)": "longer than 1000000 characters",
+            "repeat('a', 600000) + repeat('a', 600000)": "longer than 1000000 characters",
+            "replace(repeat('a', 9999), 'a', repeat('b', 999))": "longer than",
+            "join([repeat('a', 600000), repeat('a', 600000)])": "longer than",
+        }
+    )
+    refuses({f"'{'a' * 100_001}'": "the text is too long"})
+
+
+def test_powers_and_products_are_limited_in_both_evaluators() -> None:
+    fails(
+        {
+            "int(repeat('9', 4000)) * int(repeat('9', 4000))": "the number is too large",
+            "reduce(1..60, #acc * #acc, 10)": "the number is too large",
+        }
+    )
+    assert compile_program("9 ** 9 ** 9", Environment()).call(Message("")) == float("inf")
+
+
+def test_comprehensions_are_limited_in_both_evaluators() -> None:
+    fails(
+        {
+            "1..1000000": "memory budget exceeded",
+            "map(1..2000, map(1..2000, #))": "memory budget exceeded",
+            "reduce(1..60, concat(#acc, #acc), [1])": "memory budget exceeded",
+            "count(1..900000, true) > 0 and count(1..900000, true) > 0": "memory budget exceeded",
+        }
+    )
