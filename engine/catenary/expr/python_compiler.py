@@ -113,13 +113,9 @@ class PythonCompiler:
         name = f"t{self._count}"
         return ast.copy_location(ast.NamedExpr(ast.Name(name, ast.Store()), made), made), _load(name)
 
-    def _is(self, value: ast.expr, *kinds: type) -> ast.expr:
-        """Test the exact kind of a value, which must be one that can be held."""
-        tests: list[ast.expr] = [
-            ast.Compare(ast.Attribute(value, "__class__", ast.Load()), [ast.Is()], [self.constant_of(kind)])
-            for kind in kinds
-        ]
-        return tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests)
+    def _is(self, value: ast.expr, kind: type) -> ast.expr:
+        """Test the exact kind of a value."""
+        return ast.Compare(ast.Attribute(value, "__class__", ast.Load()), [ast.Is()], [self.constant_of(kind)])
 
     # -- values and names
 
@@ -310,25 +306,30 @@ class PythonCompiler:
         guard = _GUARDED.get(node.op.__class__)
         if guard is None:
             raise self.source.refuse(node, "'@' cannot be used in an expression")
-        if not (isinstance(left, ast.Name) and isinstance(right, ast.Name | ast.Constant)):
+        held = self._held(left) if isinstance(right, ast.Name | ast.Constant) else None
+        test = None if held is None else self._is_plain_number(node.op, held, right)
+        if test is None or held is None:
             return self.charged(self.invoke(guard, left, right, at=node), node)
-        test = self._is_plain_number(node.op, left, right)
-        slow = self.charged(self.invoke(guard, left, right, at=node), node)
-        if test is None:
-            return slow
-        quick = ast.copy_location(ast.BinOp(left, node.op, right), node)
-        return ast.IfExp(test, quick, slow)
+        quick = ast.copy_location(ast.BinOp(held[1], node.op, right), node)
+        return ast.IfExp(test, quick, self.charged(self.invoke(guard, held[1], right, at=node), node))
 
-    def _is_plain_number(self, operator: ast.operator, left: ast.expr, right: ast.expr) -> ast.expr | None:
+    def _is_plain_number(
+        self, operator: ast.operator, left: tuple[ast.expr, ast.expr], right: ast.expr
+    ) -> ast.expr | None:
         """Give the test whether Python's own operator does no harm; `None` when there is none so simple."""
+        first, again = left
+        is_float, is_int = self._is(first, float), self._is(again, int)
         if isinstance(operator, ast.Add | ast.Mod):
-            return self._is(left, float, int)
-        if isinstance(operator, ast.Mult) and isinstance(right, ast.Name):
-            return ast.BoolOp(ast.And(), [self._is(left, float), self._is(right, float)])
-        value = right.value if isinstance(right, ast.Constant) else None
-        if isinstance(operator, ast.Mult) and value.__class__ in {int, float} and abs(value) < _SMALL:  # type: ignore[arg-type, operator]
-            return self._is(left, float)
-        return None
+            return ast.BoolOp(ast.Or(), [is_float, is_int])
+        if not isinstance(operator, ast.Mult):
+            return None
+        if isinstance(right, ast.Name):
+            return ast.BoolOp(ast.And(), [is_float, self._is(right, float)])
+        value: Any = right.value if isinstance(right, ast.Constant) else None
+        if value.__class__ not in {int, float} or abs(value) > _SMALL:
+            return None
+        is_small = ast.Compare(ast.Constant(-_SMALL), [ast.Lt(), ast.Lt()], [again, ast.Constant(_SMALL)])
+        return ast.BoolOp(ast.Or(), [is_float, ast.BoolOp(ast.And(), [is_int, is_small])])
 
     def _unaryop(self, node: ast.UnaryOp) -> ast.expr:
         return ast.UnaryOp(node.op, self.rewrite(node.operand))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from itertools import islice
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -153,7 +154,9 @@ def _closure(compiler: PythonCompiler, value: ast.expr, text: Source) -> Callabl
     def explain(error: BaseException) -> ExpressionError:
         return _explained(error, _failed_at(error.__traceback__, namespace, text), text)
 
-    compiled = compile(ast.fix_missing_locations(module), FILE, "exec")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of literals that are called, compared by 'is' and so on
+        compiled = compile(ast.fix_missing_locations(module), FILE, "exec")
     code = next(constant for constant in compiled.co_consts if isinstance(constant, CodeType))
     closure: Callable[..., Json] = FunctionType(code, namespace)(explain, *kept.values())
     return closure

@@ -68,7 +68,7 @@ class Source:
             raise self.problem("the expression is nested too deeply", 0, "Split it over several nodes.") from None
         except ValueError as error:  # a zero byte, half of a surrogate pair
             raise self.problem(f"the expression cannot be read: {error}", 0) from None
-        if tree.col_offset == 0 and not isinstance(tree, ast.Tuple | ast.GeneratorExp):
+        if (tree.lineno, tree.col_offset) == (1, 0) and not isinstance(tree, ast.Tuple | ast.GeneratorExp):
             raise self.problem("unmatched ')'", self.text.find(")"))  # ours was taken for one of the author's
         if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
             raise self.problem("the expression is too long", 0, "Split it over several nodes.")
