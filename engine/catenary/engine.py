@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from catenary.cache import Cache
     from catenary.clock import Clock
     from catenary.events import Event, Listener
-    from catenary.http import HttpClients
+    from catenary.http import HttpClients, WebTexts
     from catenary.jsontext import Json
     from catenary.load import Document, Settings
     from catenary.message import Message
@@ -45,6 +45,8 @@ class Engine:
         defaults: What holds for chains that do not say otherwise.
         allowed_hosts: When given, the only hosts that chains may call by HTTP.
         allow_link_local: True to let chains call link-local addresses and metadata services.
+        allow_web_includes: True to let `include` of templates fetch http addresses; the first message that names one
+            waits for it, at most 10 seconds.
         registry: Where node types are looked up; all installed components if absent.
         clock: What tells the time; a fake one in tests.
         cache: Where chains keep values between messages; a store in memory if absent.
@@ -59,6 +61,7 @@ class Engine:
         defaults: ChainDefaults | None = None,
         allowed_hosts: Sequence[str] = (),
         allow_link_local: bool = False,
+        allow_web_includes: bool = False,
         registry: Registry | None = None,
         clock: Clock | None = None,
         cache: Cache | None = None,
@@ -73,6 +76,8 @@ class Engine:
         self._defaults = defaults or ChainDefaults()
         self._allowed_hosts = tuple(allowed_hosts)
         self._allow_link_local = allow_link_local
+        self._allow_web_includes = allow_web_includes
+        self._web_texts: WebTexts | None = None
         self._registry = registry
         self._http: HttpClients | None = None
         self._cache = cache
@@ -302,12 +307,20 @@ class Engine:
             script_functions=self._host.functions_for(SCRIPTS),
             host_scripts=self._host.scripts,
             roots=tuple(roots),
+            fetch=self._fetch if self._allow_web_includes else None,
             allow_cycle=self._defaults.allow_cycle,
             strict=self._defaults.strict,
             lenient=self._defaults.lenient_templates,
             script_timeout_s=self._defaults.script_timeout_s,
             script_memory_bytes=self._defaults.script_memory_bytes,
         )
+
+    def _fetch(self, address: str) -> str:
+        if self._web_texts is None:
+            from catenary.http import WebTexts
+
+            self._web_texts = WebTexts(self.http.guard)
+        return self._web_texts(address)
 
     def _make(self, document: Document, chain_id: str) -> Chain:
         from catenary.load import build, environment_of

@@ -40,6 +40,7 @@ class Environment:
         host_scripts: The host's own JavaScript by name, run once in every script context.
         nodes: The ids of the chain's nodes; each is a name for what that node put out.
         roots: Folders below which `include` and `fileExists` may look; none at all by default.
+        fetch: Gives the text behind a web address for `include`; `None` when that is off.
         lenient: True renders a failing part of a template as empty text, with a warning in the log.
         script_timeout_s: Seconds a script may run for one message.
         script_memory_bytes: Bytes a script may use.
@@ -54,6 +55,7 @@ class Environment:
     host_scripts: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     nodes: frozenset[str] = frozenset()
     roots: tuple[Path, ...] = ()
+    fetch: Callable[[str], str] | None = None
     lenient: bool = False
     script_timeout_s: float = 2.0
     script_memory_bytes: int = 64 * 1024 * 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,20 +16,28 @@ if TYPE_CHECKING:
 read_files: Final[ContextVar[list[Path] | None]] = ContextVar("read_files", default=None)
 """Set to a list, it gets the path of each file that is read, for those who show where a text came from."""
 
+MAX_PATH: Final = 4_096
+_WEB: Final = ("http://", "https://")
+
 
 def read_text(path: object, environment: Environment) -> str:
     """Give the text of a file; empty when there is none. What is no UTF-8 becomes U+FFFD.
 
     Raises:
-        EvaluationError: When the path lies outside the allowed folders, is an address, or the file is too large.
+        EvaluationError: When the path lies outside the allowed folders or is too large, or is a web address and
+            those are off.
     """
+    if environment.fetch is not None and isinstance(path, str) and path.lower().startswith(_WEB):
+        return environment.fetch(path)
     found = locate(path, environment)
     if found is None:
         return ""
     try:
         # the path is resolved: a link in its last part was put there since, and is not followed
-        handle = os.open(found, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        handle = os.open(found, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):  # a pipe put there since would be waited for
+                return ""
             content = file.read(environment.max_file_bytes + 1)
     except OSError:
         return ""
@@ -54,8 +63,10 @@ def locate(path: object, environment: Environment) -> Path | None:
     """Give the real path of an existing file; `None` when there is none."""
     if not isinstance(path, str):
         raise EvaluationError(f"a path is a string, not {kind_of(path)}")
-    if path.lower().startswith(("http://", "https://")):
-        raise EvaluationError("include() of web addresses is off; fetch them with a `restApiCall` node")
+    if len(path) > MAX_PATH:
+        raise EvaluationError(f"a path has at most {MAX_PATH} characters, not {len(path)}")
+    if path.lower().startswith(_WEB):
+        raise EvaluationError("include() of web addresses is off; allow it on the engine, or use a `restApiCall` node")
     roots = [root.resolve() for root in environment.roots]
     if not roots:
         raise EvaluationError(f"{path!r} cannot be read: no folder is allowed; set `global.data_dir`, or allow one")

@@ -23,6 +23,7 @@ from catenary.http.inprocess import AsgiApp, register_mock, unregister_mock
 from catenary.http.options import HttpOptions, proxy_address
 from catenary.http.response import HttpResponse
 from catenary.http.sse import SseEvent, SseParser, sse_events, sse_lines
+from catenary.http.texts import WebTexts
 
 __all__ = [
     "AsgiApp",
@@ -33,6 +34,7 @@ __all__ = [
     "HttpResponse",
     "SseEvent",
     "SseParser",
+    "WebTexts",
     "proxy_address",
     "register_mock",
     "sse_events",

@@ -11,7 +11,7 @@ from pydantic import field_validator
 from catenary.component import Config, option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path as FilePath
 
     from catenary.definition import ChainDefinition
@@ -34,6 +34,7 @@ class Settings:
         script_functions: Those for scripts.
         host_scripts: The host's own JavaScript, by name.
         roots: Folders below which templates may read files.
+        fetch: Gives the text behind a web address for `include`; `None` when that is off.
         allow_cycle: True to allow cycles in chains that say nothing about them.
         strict: True to make every warning an error.
         lenient: True when a part of a template that fails counts as empty.
@@ -46,6 +47,7 @@ class Settings:
     script_functions: Mapping[str, Any] = field(default_factory=_no_functions)
     host_scripts: Mapping[str, str] = field(default_factory=dict[str, str])
     roots: tuple[FilePath, ...] = ()
+    fetch: Callable[[str], str] | None = None
     allow_cycle: bool = False
     strict: bool = False
     lenient: bool = False
@@ -131,6 +133,7 @@ def environment_of(definition: ChainDefinition, settings: Settings) -> Environme
         host_scripts=settings.host_scripts,
         nodes=frozenset(node.id for node in definition.nodes),
         roots=settings.roots,
+        fetch=settings.fetch,
         lenient=lenient,
         script_timeout_s=settings.script_timeout_s,
         script_memory_bytes=settings.script_memory_bytes,

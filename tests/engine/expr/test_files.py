@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def call(source: str, *roots: Path, **settings: int) -> object:
-    return Expression.compile(source, Environment(roots=roots, **settings)).evaluate(Message(""))  # type: ignore[arg-type]
+    return Expression.compile(source, Environment(roots=roots, **settings)).evaluate(Message({}))  # type: ignore[arg-type]
 
 
 def test_a_file_is_read_by_full_and_by_relative_path(root: Path) -> None:
@@ -62,9 +62,11 @@ def test_addresses_are_refused(root: Path) -> None:
 
 
 def test_a_path_is_text(root: Path) -> None:
-    for source in ["include(1)", "fileExists(nil)"]:
-        with pytest.raises(ExpressionError, match="a path is a string"):
+    for source in ["include(1)", "fileExists(2.5)"]:
+        with pytest.raises(ExpressionError, match="takes string as argument 1"):
             call(source, root)
+    with pytest.raises(ExpressionError, match="a path is a string, not nil"):
+        call("include(msg.nope)", root)
 
 
 def test_large_files_are_refused(root: Path) -> None:
