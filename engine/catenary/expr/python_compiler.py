@@ -252,11 +252,13 @@ class PythonCompiler:
         return self.charged(ast.copy_location(made, node), node)
 
     def _arguments(self, node: ast.Call) -> list[ast.expr]:
-        if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
-            generator = node.args[0]
-            made = ast.ListComp(generator.elt, generator.generators)
-            return [self.rewrite(ast.copy_location(made, generator))]
-        return [self.rewrite(argument) for argument in node.args]
+        """Write the arguments of a call; a generator gives all it has."""
+        return [
+            self.rewrite(ast.copy_location(ast.ListComp(argument.elt, argument.generators), argument))
+            if isinstance(argument, ast.GeneratorExp)
+            else self.rewrite(argument)
+            for argument in node.args
+        ]
 
     def _keywords(self, node: ast.Call) -> list[ast.keyword]:
         return [ast.keyword(keyword.arg, self.rewrite(keyword.value)) for keyword in node.keywords]
@@ -342,13 +344,13 @@ class PythonCompiler:
 
     def _compare(self, node: ast.Compare) -> ast.expr:
         operands = [node.left, *node.comparators]
-        for index, operation in enumerate(node.ops):
-            if isinstance(operation, ast.Is | ast.IsNot) and not any(map(_is_singleton, operands[index : index + 2])):
-                raise self.source.refuse(node, "'is' compares with None, True and False only", "Compare with `==`.")
         made: list[ast.expr] = []
         for index, operand in enumerate(operands):
             is_container = index > 0 and isinstance(node.ops[index - 1], ast.In | ast.NotIn)
             made.append((self._mapping(operand) if is_container else None) or self.rewrite(operand))
+        for index, operation in enumerate(node.ops):
+            if isinstance(operation, ast.Is | ast.IsNot) and not any(map(_is_singleton, operands[index : index + 2])):
+                raise self.source.refuse(node, "'is' compares with None, True and False only", "Compare with `==`.")
         return ast.Compare(made[0], node.ops, made[1:])
 
     # -- what is made of several values
