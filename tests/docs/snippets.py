@@ -7,6 +7,9 @@ A page is a sequence: later snippets see the files and names of earlier ones. Wh
 - `sh`: each `catenary` and `python` command is run. A comment behind it is its output, or `exit code N`.
 - `<!-- file: NAME -->` before a snippet saves it under that name; Python is then run only when a command does it.
 - `<!-- prints: COMMAND -->` before a snippet: it is what the command writes to stdout.
+- A table with the head `Expression | Gives`, or `Template`, `Document`, `Script` or `Python` in place of the first:
+  each row is evaluated. `Gives` is JSON in backticks, or `error:` and a part of the error. The message is what
+  `<!-- message: NAME -->` and `<!-- metadata: NAME -->` before `json` snippets made it last.
 - `<!-- not run: REASON -->` and `<!-- command: NAME -->` (run by the gate) before a snippet leave it out.
 """
 
@@ -23,6 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from catenary import Message
+from catenary.errors import ExpressionError
+from catenary.expr import Document, Environment, Expression, PythonExpression, Script, Template, json_text
 from catenary.load import Settings, check, read
 from catenary.load.yaml_text import parse_yaml
 from catenary.registry import Registry
@@ -30,7 +36,19 @@ from catenary.registry import Registry
 FENCE = re.compile(
     r"^(?:<!-- (?P<mark>[a-z ]+): (?P<value>.+?) -->\n+)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-PROPERTIES: dict[str, Any] = {"model": "m", "url": "http://127.0.0.1", "key": "k", "items": []}
+TABLE = re.compile(
+    r"^\| (?P<kind>Expression|Template|Document|Script|Python) \| Gives \|.*\n\|[-|: ]+\n(?P<rows>(?:\|.*\n)+)",
+    re.MULTILINE,
+)
+CELL = re.compile(r"(?<!\\)\|")
+PROPERTIES: dict[str, Any] = {
+    "model": "m",
+    "url": "http://127.0.0.1",
+    "key": "k",
+    "items": [],
+    "site": "s",
+    "token": "t",
+}
 RUN_ELSEWHERE = {"not run", "command"}
 
 
@@ -48,10 +66,24 @@ class Snippet:
 def snippets_of(page: Path) -> list[Snippet]:
     """Give the snippets of a page, in order."""
     source = page.read_text(encoding="utf-8")
-    return [
-        Snippet(m["kind"], m["text"], source.count("\n", 0, m.start()) + 1, m["mark"] or "", m["value"] or "")
+    found = {
+        m.start(): Snippet(
+            m["kind"], m["text"], source.count("\n", 0, m.start()) + 1, m["mark"] or "", m["value"] or ""
+        )
         for m in FENCE.finditer(source)
-    ]
+    }
+    for m in TABLE.finditer(source):
+        line = source.count("\n", 0, m.start("rows")) + 1
+        found[m.start()] = Snippet(m["kind"], m["rows"], line, mark="table")
+    return [found[start] for start in sorted(found)]
+
+
+def code_of(cell: str) -> str:
+    """Give what stands in the backticks of a cell."""
+    inner = cell.replace("\\|", "|")
+    fence = "``" if inner.startswith("``") else "`"
+    assert inner.startswith(fence) and inner.endswith(fence) and len(inner) > 2, f"no code: {cell}"
+    return inner.removeprefix(fence).removesuffix(fence).strip(" " if fence == "``" else "")
 
 
 class Runner:
@@ -61,6 +93,7 @@ class Runner:
         self._folder = folder
         self._root = root
         self._names: dict[str, Any] = {"__name__": "__snippet__"}
+        self._message = Message("")
         for shared in ("chains", "components", "docs"):
             (folder / shared).symlink_to(root / shared)
         (folder / ".venv" / "bin").mkdir(parents=True)
@@ -76,7 +109,13 @@ class Runner:
         if snippet.mark == "prints":
             ran = self._ran(snippet.value)
             assert ran.stdout.rstrip("\n") == snippet.text.rstrip("\n"), f"{snippet.value}\n{ran.stdout}{ran.stderr}"
-        if snippet.kind == "python" and snippet.mark != "file":
+        if snippet.mark == "table":
+            self._table(snippet)
+        elif snippet.mark == "message":
+            self._message = Message(snippet.text, metadata=self._message.metadata)
+        elif snippet.mark == "metadata":
+            self._message = Message(self._message.data, metadata=json.loads(snippet.text))
+        elif snippet.kind == "python" and snippet.mark != "file":
             self._python(snippet)
         elif snippet.kind in {"json", "yaml"}:
             self._document(snippet)
@@ -102,9 +141,34 @@ class Runner:
         problems = check(
             read(Path(name)),
             Registry(),
-            Settings(properties={"model": "m", "url": "http://127.0.0.1", "key": "k", "items": []}),
+            Settings(properties=PROPERTIES),
         )
         assert not problems, [str(problem) for problem in problems]
+
+    def _table(self, snippet: Snippet) -> None:
+        wrong: list[str] = []
+        for number, row in enumerate(snippet.text.splitlines()):
+            source, claim = (cell.strip() for cell in CELL.split(row)[1:3])
+            gives = self._given(snippet.kind, code_of(source))
+            expected = claim if claim.startswith("error: ") else json.loads(code_of(claim))
+            same = expected.removeprefix("error: ") in str(gives) if isinstance(gives, ExpressionError) else False
+            if not same and (isinstance(gives, ExpressionError) or gives != expected):
+                wrong.append(f"line {snippet.line + number}: {source} gives {gives!r}")
+        assert not wrong, "\n".join(wrong)
+
+    def _given(self, kind: str, source: str) -> Any:
+        environment = Environment(vars={"limit": 40}, properties={"site": "north"}, roots=(self._folder,))
+        compile_source: Any = {
+            "Expression": lambda: Expression.compile(source, environment).call,
+            "Template": lambda: Template.compile(source, environment).value,
+            "Document": lambda: Document.compile(source, environment).render,
+            "Script": lambda: Script.compile(source, environment).call,
+            "Python": lambda: PythonExpression.compile(source, environment).call,
+        }[kind]
+        try:
+            return json.loads(json_text(compile_source()(self._message)))
+        except ExpressionError as error:
+            return error
 
     def _commands(self, snippet: Snippet) -> None:
         for line in snippet.text.replace("\\\n", " ").splitlines():

@@ -53,7 +53,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_each_guide_is_there() -> None:
-    guides = "quick-start authoring-a-chain writing-a-component embedding agents architecture dependencies"
+    guides = "quick-start authoring-a-chain language writing-a-component embedding agents architecture dependencies"
 
     assert {f"{guide}.md" for guide in guides.split()} <= {page.name for page in PAGES}
 

@@ -17,7 +17,7 @@ def names_of(session: Session) -> dict[str, Json]:
     """Give all names that texts of a session can read, with their values."""
     from catenary.expr.environment import variables
 
-    with_metadata = session.kind == "template"
+    with_metadata = session.kind in {"template", "document"}
     return variables(session.given.message, session.given, session.environment, with_metadata=with_metadata)
 
 

@@ -13,15 +13,19 @@ if TYPE_CHECKING:
     from catenary.expr import Environment
     from catenary.jsontext import Json
 
-Kind: TypeAlias = Literal["expression", "template", "script"]
+Kind: TypeAlias = Literal["expression", "template", "document", "script", "python"]
 
 
 def compiled(kind: Kind, source: str, environment: Environment) -> Callable[..., Json]:
     """Compile a text to a function of a message and a context. Raises: ExpressionError: when that cannot be done."""
-    from catenary.expr import Expression, Script, Template
+    from catenary.expr import Document, Expression, PythonExpression, Script, Template
 
     if kind == "template":
         return Template.compile(source, environment).value
+    if kind == "document":
+        return Document.compile(source, environment).render
+    if kind == "python":
+        return PythonExpression.compile(source, environment).call
     if kind == "script":
         return Script.compile(source, environment, function="Script").call
     return Expression.compile(source, environment).call

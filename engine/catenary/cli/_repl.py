@@ -16,11 +16,18 @@ from catenary.load.names import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from catenary.cli._formula import Kind
     from catenary.cli._session import Session
 
 _PROMPT: Final = "> "
 _DELIMITERS: Final = " \t\n\"'`+-*/%<>=!&|()[]{},;"
-_MODES: Final = {"expression": "expression", "template": "template", "js": "script"}
+_MODES: Final[dict[str, Kind]] = {
+    "expression": "expression",
+    "template": "template",
+    "document": "document",
+    "js": "script",
+    "python": "python",
+}
 
 
 class Repl:
@@ -118,7 +125,7 @@ class Repl:
             kind = _MODES.get(text)
             if kind is None:
                 raise click.UsageError(f"there is no mode {text!r}; it is one of {', '.join(_MODES)}")
-            self._session.kind = kind  # type: ignore[assignment]
+            self._session.kind = kind
         say(next(name for name, kind in _MODES.items() if kind == self._session.kind))
 
     def _raw(self, _: str) -> None:
@@ -174,7 +181,7 @@ class Repl:
             "Show its tree, what it reads and becomes, and its times.",
             _explain,
         ),
-        "mode": (":mode [expression|template|js]", "Show or choose what a line is.", _mode),
+        "mode": (":mode [MODE]", "Show or choose what a line is: expression, template, document, js or python.", _mode),
         "raw": (":raw", "Show values as text in place of JSON, or the other way round.", _raw),
     }
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="[EXPR]", required=False)
 @message_options
 @click.option("--template", "kind", flag_value="template", default=None, help="EXPR is text with ${...} parts.")
+@click.option("--document", "kind", flag_value="document", help="EXPR is a Jinja2 document.")
+@click.option("--python", "kind", flag_value="python", help="EXPR is an expression of Python, as pyFilter takes it.")
 @click.option("--js", "kind", flag_value="script", help="EXPR is the body of a JavaScript function, with its return.")
 @click.option(
     "--chain",
@@ -58,6 +60,7 @@ def evaluate(ctx: click.Context, source: str | None, **options: Any) -> None:
       catenary eval 'filter(msg.items, .price > 10) | map(.name)' -d @order.json
       catenary eval --template 'Hello ${msg.name ?? "you"}' -d '{}' --raw
       catenary eval --js 'return msg.t * 2' -d '{"t": 21}'
+      catenary eval --python '[x for x in msg.xs if x > 1]' -d '{"xs": [1, 2]}'
       catenary eval --explain 'msg.t ?? 0 + 1'
       catenary eval --chain chain.json 'vars.limit * 2' --output prepare='{"n": 1}'
 

@@ -11,6 +11,7 @@ from catenary.docsgen.components import component_pages
 from catenary.docsgen.errors import error_pages
 from catenary.docsgen.events import event_page
 from catenary.docsgen.functions import function_page
+from catenary.docsgen.language import language_page
 from catenary.docsgen.markdown import page, table
 from catenary.docsgen.pictures import picture_pages
 
@@ -36,6 +37,7 @@ def pages(root: Path, registry: Registry) -> dict[str, str]:
     found = {
         "README.md": _index(),
         "functions.md": function_page(),
+        "language.md": language_page(),
         "events.md": event_page(),
         "chain.schema.json": json.dumps(registry.chain_schema(), ensure_ascii=False, indent=2) + "\n",
     }
@@ -78,6 +80,7 @@ def write(root: Path, wanted: dict[str, str]) -> list[Change]:
 def _index() -> str:
     rows = [
         ("[Components](components/README.md)", "what nodes can be: options, relations, examples"),
+        ("[Operators, names and limits](language.md)", "what expressions are made of"),
         ("[Functions](functions.md)", "what expressions and templates can call"),
         ("[Command line](commands/README.md)", "the commands and their options"),
         ("[Errors](errors/README.md)", "every code: meaning, usual cause, cure"),
