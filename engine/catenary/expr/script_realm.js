@@ -22,7 +22,7 @@
   const compile = (0, eval)("Function");
   const LARGEST = 2n ** 14000n; // what Python still writes as decimal digits
   const MOST_TIMES = 1000;
-  const scripts = [], free = [], NOTHING = freeze([]);
+  const scripts = [], free = [], unreached = [], NOTHING = freeze([]);
   let subject, raw, names = freeze({});
   let running = false, answers = NOTHING, at = 0, pending, seed, state = 0, times, reads = 0;
 
@@ -81,7 +81,7 @@
   const ABSENT = "Atomics DOMException Intl SharedArrayBuffer WebAssembly atob btoa console performance queueMicrotask";
   for (const name of ABSENT.split(" ")) delete globalThis[name];
   delete Error.prepareStackTrace;
-  delete Error.stackTraceLimit;
+  defineProperty(Error, "stackTraceLimit", { value: 10, writable: false, configurable: true });
 
   // The host
 
@@ -121,6 +121,7 @@
       const view = methods(`$ctx.${cache}`, ["Get", "Has", "Delete", "GetByPrefix", "DeleteByPrefix"], text);
       const name = `$ctx.${cache}.Set`;
       view.Set = (key, value = null, ttl = "") => ask(name, [text(key), value, text(ttl)]);
+      unreached.push(view);
       object[cache] = () => view;
     }
     for (const [name, key] of [["Self", "GetSelfId"], ["RuleChain", "GetChainId"]]) {
@@ -162,7 +163,7 @@
   }
 
   function hidden() {
-    const found = [ofObject, ofArray, REQUEST, getPrototypeOf(compile)];
+    const found = [ofObject, ofArray, REQUEST, getPrototypeOf(compile), ...unreached];
     const makers = [function* () {}, async function () {}, async function* () {}];
     for (const maker of makers) found.push(getPrototypeOf(maker), getPrototypeOf(maker.prototype ?? maker));
     const iterables = [[], "", new Map(), new Set()];
@@ -284,15 +285,6 @@
     }
   }
 
-  function written(list) {
-    const parts = [];
-    for (let index = 0; index < list.length; index++) {
-      const item = list[index];
-      parts[index] = item === null || item === undefined ? "null" : stringify(item); // quicker than the whole
-    }
-    return joined(["[", apply(join, parts, [","]), "]"]);
-  }
-
   function remember(record) {
     const kept = parse(record);
     answers = kept[0];
@@ -321,7 +313,7 @@
       const own = metadata === "{}" ? {} : parse(metadata);
       const result = script.body(msg, own, msgType, dataType);
       const finish = script.finish;
-      const told = finish === undefined ? answer(result) : written(finish(result, own, dataType));
+      const told = finish === undefined ? answer(result) : stringify(finish(result, own, dataType));
       return pending === undefined ? told : waits();
     } catch (error) {
       return pending === undefined ? describe(error) : waits();
