@@ -13,6 +13,7 @@ import re
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 from catenary.expr.script_calls import ScriptSource, SharedScript
@@ -59,6 +60,7 @@ class QuickJs:
     """What is quickjs about scripts."""
 
     errors = quickjs.JSException
+    clock = staticmethod(thread_time)
     places = Places(
         frame=re.compile(r"\(<input>:(\d+):(\d+)\)"),  # without brackets it is a place in what JSON.parse read
         syntax=re.compile(r"<input>:(\d+):(\d+)"),

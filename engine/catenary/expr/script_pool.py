@@ -49,6 +49,11 @@ class Platform(Protocol):
         ...
 
     @property
+    def clock(self) -> Callable[[], float]:
+        """What tells how long a run took, in seconds: the time of this thread, or that on the clock."""
+        ...
+
+    @property
     def places(self) -> Places:
         """How it writes places."""
         ...

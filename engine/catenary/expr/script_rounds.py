@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from time import thread_time
 from typing import TYPE_CHECKING
 
 from catenary.expr.script_errors import Stopped
@@ -98,13 +97,14 @@ class Rounds:
 
     def _enter(self, seconds: float) -> Json | Stopped:
         self._place.shared.machine.set_time_limit(seconds)
-        began = thread_time()
+        clock = self._script.platform.clock
+        began = clock()
         try:
             return self._place.enter(self._place.number, *self._arguments, self._record)
         except self._script.platform.errors as error:
             return self._script.platform.stopped(error)
         finally:
-            self._last_s = thread_time() - began
+            self._last_s = clock() - began
             if seconds > 0:
                 self._crowd = min(max(seconds / max(self._last_s, 1e-6), 1.0), _CROWD)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from catenary.jsontext import dumps, loads
 from catenary.message import BINARY, JSON, metadata_text
@@ -16,7 +16,7 @@ AS_JSON, AS_TEXT, AS_BYTES, AS_JSON_OR_TEXT = 0, 1, 2, 3
 """How a payload is read; `script_realm.js` has the same numbers."""
 
 _LONE_SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
-_BEYOND_EXACT = re.compile(r"\d{16}|\de\+\d")
+_BEYOND_EXACT = re.compile(r"[0-9](?:[0-9]{15}|e\+[0-9])")  # one class of characters in front is found quickest
 _EXACT = 2**53
 
 
@@ -66,42 +66,54 @@ def restore_integers(result: Json, message: Message) -> Json:
     """Give a result in which the large integers of the payload, where the script left them alone, have all digits.
 
     Inside a script an integer beyond 2^53 is the nearest number that JavaScript has. A number of the result that
-    equals it gets the digits of the payload back: those under the same key first, else the only ones that fit.
+    equals it gets the digits of the payload back. Where several integers are the same inside a script, the one with
+    the same place counts, then the one with the same key; else the number stays as the script saw it.
     """
-    exact: dict[Any, set[int]] = {}
-    if message.data_type == JSON:
-        _collect(message.value, "", exact)
-    return _restore(result, "", exact) if exact else result
+    exact: _Exact = {}
+    if message.data_type != JSON:
+        return result
+    try:
+        _collect(message.value, (), exact)
+        return _restore(result, (), exact) if exact else result
+    except RecursionError:  # nested too deeply to look into
+        return result
 
 
-def _collect(value: Json, key: str, exact: dict[Any, set[int]]) -> None:
+_Path: TypeAlias = "tuple[str | int, ...]"
+_Exact: TypeAlias = "dict[float, dict[_Path, int]]"
+
+
+def _collect(value: Json, path: _Path, exact: _Exact) -> None:
     if isinstance(value, dict):
         for name, item in cast("dict[str, Json]", value).items():
-            _collect(item, name, exact)
+            _collect(item, (*path, name), exact)
     elif isinstance(value, list):
-        for item in cast("list[Json]", value):
-            _collect(item, key, exact)
-    elif isinstance(value, int) and not -_EXACT <= value <= _EXACT:
+        for index, item in enumerate(cast("list[Json]", value)):
+            _collect(item, (*path, index), exact)
+    elif isinstance(value, int) and not -_EXACT < value < _EXACT:
         try:
-            seen = float(value)
+            exact.setdefault(float(value), {})[path] = value
         except OverflowError:  # a script reads it as Infinity, which is no JSON any more
             return
-        exact.setdefault(seen, set()).add(value)
-        exact.setdefault((key, seen), set()).add(value)
 
 
-def _restore(value: Json, key: str, exact: dict[Any, set[int]]) -> Json:
+def _restore(value: Json, path: _Path, exact: _Exact) -> Json:
     if isinstance(value, dict):
         items = cast("dict[str, Json]", value).items()
-        return {name: _restore(item, name, exact) for name, item in items}
+        return {name: _restore(item, (*path, name), exact) for name, item in items}
     if isinstance(value, list):
-        return [_restore(item, key, exact) for item in cast("list[Json]", value)]
+        return [_restore(item, (*path, index), exact) for index, item in enumerate(cast("list[Json]", value))]
     if isinstance(value, int | float) and not -_EXACT < value < _EXACT:
-        seen = float(value)
-        fitting = exact.get((key, seen)) or exact.get(seen, set())
-        if len(fitting) == 1:
-            return next(iter(fitting))
+        return _exact_value(value, path, exact.get(float(value), {}))
     return value
+
+
+def _exact_value(value: float, path: _Path, known: dict[_Path, int]) -> float:
+    for start in range(len(path) + 1):
+        if path[start:] in known:
+            return known[path[start:]]
+    fitting = {number for other, number in known.items() if other[-1:] == path[-1:]} or set(known.values())
+    return next(iter(fitting)) if len(fitting) == 1 else value
 
 
 def _metadata_text(metadata: Metadata) -> str:
