@@ -65,7 +65,8 @@ def _all_facts(engine: DocumentEnvironment, facts: Facts, parent: str, path: tup
         file = str(template.name)
         if file in path or file == parent:
             if kind != "include":
-                raise TemplateSyntaxError(f"{Path(file).name!r} {kind}s itself", line, parent or None)
+                verb = kind.removesuffix("s") + "s"
+                raise TemplateSyntaxError(f"{Path(file).name!r} {verb} itself", line, parent or None)
             continue
         yield from _all_facts(engine, engine.facts[file], file, (*path, parent))
 
@@ -79,7 +80,7 @@ def compile_problem(error: BaseException, source: str, name: str) -> ExpressionE
         return TemplateError(f"{name}: {text}" if name else text, source=source)
     file = error.name or name
     text = (error.message or "it cannot be read").rstrip(".")
-    if file != name and Path(file).is_absolute():
+    if Path(file).is_absolute() and (not name or not file.endswith(name.lstrip("./"))):
         return TemplateError(f"{Path(file).name}, line {error.lineno}: {text}", source=source)
     lines = source.split("\n")
     row = min(max(error.lineno, 1), len(lines)) - 1

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from jinja2 import BaseLoader, Undefined, pass_context
 from jinja2.compiler import CodeGenerator
+from jinja2.environment import TemplateModule
 from jinja2.exceptions import SecurityError, TemplateError, TemplateNotFound
 from jinja2.nodes import Output, TemplateData
-from jinja2.runtime import BlockReference, Context, LoopContext, Macro
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Cycler, Joiner, Namespace
 
@@ -49,7 +50,7 @@ MAX_OUTPUT: Final = 10 * operators.MAX_TEXT
 
 _RANGE: Final = 100_000
 _PLAIN: Final = (str, int, float, bytes, dict, list, tuple, datetime, timedelta)
-_OWN: Final = (LoopContext, Macro, BlockReference, Cycler, Joiner, Namespace)
+_OWN: Final = (LoopContext, Macro, BlockReference, TemplateReference, TemplateModule, Cycler, Joiner, Namespace)
 
 
 class _Lenient(CodeGenerator):
@@ -112,6 +113,7 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
             extensions=["jinja2.ext.loopcontrols"],
         )
         self.owner = environment
+        self._paths: dict[str, str] = {}
         self.facts: dict[str | None, Facts] = {}
         self.lock = Lock()
         self.functions = {
@@ -150,11 +152,19 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
                 found = None
             if found is not None:
                 return str(found)
-        found = locate(template, self.owner)
-        return template if found is None else str(found)
+        return self._path_of(template)
+
+    def _path_of(self, name: str) -> str:
+        """Give the real path of a document; that which it had, when it is gone."""
+        if not Path(name).is_absolute():
+            found = locate(name, self.owner)
+            if found is not None:
+                self._paths[name] = str(found)
+        return self._paths.get(name, name)
 
     def _load_template(self, name: str, globals: Any) -> JinjaTemplate:  # noqa: A002 - Jinja2's own name
         """Load a document; when a changed file cannot be compiled, its last good version stays in use."""
+        name = self._path_of(name)
         cache = cast("Any", self.cache)
         known = cache.get((weakref.ref(cast("BaseLoader", self.loader)), name))
         try:
