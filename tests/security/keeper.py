@@ -68,8 +68,8 @@ class _Watch:
         first = arguments[0] if arguments else None
         if event == "import" and str(first).partition(".")[0] in {"catenary", "zoneinfo", "encodings"}:
             return
-        if event == "open" and (not isinstance(first, str) or first.startswith(self._allowed)):
-            return
+        if event == "open" and (not isinstance(first, str) or first.startswith((*self._allowed, "<"))):
+            return  # what begins with `<` is no file: Python looks for the text of a closure that does not compile
         if event in _USUAL_IN_LIBRARIES and _is_library():
             return
         self.seen.append(f"{event} {first!r}"[:200])

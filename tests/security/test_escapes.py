@@ -1,4 +1,4 @@
-"""Known escapes and bombs, each put to every evaluator: refused or harmless, in time, and nothing of the host is seen."""
+"""Known escapes and bombs, each put to every evaluator: refused or harmless, in time, nothing of the host is seen."""
 
 from __future__ import annotations
 

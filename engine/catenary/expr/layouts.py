@@ -41,7 +41,7 @@ def parse_layout(text: str, layout: str) -> datetime | None:
     form = "".join(_code(token) if is_token else token.replace("%", "%%") for is_token, token in _tokens(layout))
     try:
         return datetime.strptime(text, form)  # noqa: DTZ007 - the caller adds the zone
-    except ValueError:
+    except (ValueError, re.error):  # a layout that names the same part twice is no pattern to Python
         return None
 
 

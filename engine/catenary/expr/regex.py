@@ -38,6 +38,8 @@ def pattern_of(pattern: str) -> Callable[[str], bool]:
     """
     if len(pattern) > MAX_PATTERN:
         raise PatternError(f"the pattern is longer than {MAX_PATTERN} characters")
+    if pattern != _whole(pattern):
+        raise PatternError("the pattern has half of a surrogate pair, which is no character")
     return _linear(pattern) if re2 is not None else _guarded(pattern)
 
 
@@ -52,9 +54,18 @@ def _linear(pattern: str) -> Callable[[str], bool]:
         raise PatternError(f"not a regular expression: {reason}") from None
 
     def found(text: str) -> bool:
-        return compiled.search(text) is not None
+        return compiled.search(_whole(text)) is not None
 
     return found
+
+
+def _whole(text: str) -> str:
+    """Give a text with U+FFFD for each half of a surrogate pair, which the engine refuses."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _guarded(pattern: str) -> Callable[[str], bool]:

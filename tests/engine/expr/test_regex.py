@@ -85,3 +85,9 @@ def test_a_refused_pattern_is_told_at_compile_time_or_when_it_comes() -> None:
         Expression.compile("msg.s matches '(a+)+'")
     with pytest.raises(ExpressionError, match="repeat within a repeat"):
         Expression.compile("msg.s matches msg.p").evaluate(Message({"s": "a", "p": "(a+)+"}))
+
+
+def test_half_a_surrogate_pair_is_no_pattern_and_matches_as_the_replacement_character() -> None:
+    with pytest.raises(regex.PatternError, match="surrogate"):
+        regex.pattern_of("\ud800")
+    assert regex.pattern_of("^a.b$")("a\udc80b")
