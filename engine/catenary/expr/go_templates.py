@@ -28,7 +28,7 @@ _SIGNS: Final = re.compile(
     rf"|(?:else\s+)?(?:if|with)\s|range\s+[.$(]|(?:define|template|block)\s+\"|:="
     rf"|(?:{_WORDS})\s+[.$(\"`0-9]"
 )
-_INNER_SIGN: Final = re.compile(r"(?<![\w)\]])\.[A-Za-z_]|(?<!\w)\$\w*|:=")
+_INNER_SIGN: Final = re.compile(r"(?<![\w)\]}])\.[A-Za-z_]|(?<!\w)\$\w*|:=")
 _DOT: Final = "item"
 
 
@@ -92,8 +92,8 @@ class _Translator:
         return f"{{{{{left} {tag} {right}}}}}{lines}"
 
     def _tag(self, text: str) -> tuple[str, bool]:
-        word, _, rest = text.partition(" ")
-        rest = rest.strip()
+        word, *others = text.split(maxsplit=1)
+        rest = others[0] if others else ""
         if word == "else":
             kind, _, condition = rest.partition(" ")
             return (f"elif {self._value(condition)}" if kind in {"if", "with"} else "else"), True

@@ -5,13 +5,13 @@ from __future__ import annotations
 from time import monotonic
 
 import pytest
-from cases import times
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catenary.errors import TemplateError
 from catenary.expr import Document, Environment
 from catenary.message import Message
+from tests.cases import times
 
 MESSAGE = Message({"x": 1, "s": "text", "xs": [1, 2], "o": {"a": 1}})
 
