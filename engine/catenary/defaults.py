@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from catenary.runtime.compiled import Limits
 
@@ -21,6 +21,8 @@ class ChainDefaults:
         max_depth: How deep sub-runs and emissions may be nested.
         strict: True to make every warning about a chain an error.
         lenient_templates: True to render a part of a template that fails as empty text.
+        script_engine: What runs scripts: quickjs (extra `js`), the quicker one for short scripts, or V8 (extra `v8`),
+            for those that compute for milliseconds.
         script_timeout_s: Seconds of processor time that one call of a script may take.
         script_memory_bytes: Bytes that the scripts of one node may hold, for each thread.
     """
@@ -30,6 +32,7 @@ class ChainDefaults:
     max_depth: int = 100
     strict: bool = False
     lenient_templates: bool = False
+    script_engine: Literal["quickjs", "v8"] = "quickjs"
     script_timeout_s: float = 2.0
     script_memory_bytes: int = 64 * 2**20
 

@@ -311,6 +311,7 @@ class Engine:
             allow_cycle=self._defaults.allow_cycle,
             strict=self._defaults.strict,
             lenient=self._defaults.lenient_templates,
+            script_engine=self._defaults.script_engine,
             script_timeout_s=self._defaults.script_timeout_s,
             script_memory_bytes=self._defaults.script_memory_bytes,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - the dataclass is looked into at run time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from catenary.expr.operators import TextMap
 
@@ -42,6 +42,7 @@ class Environment:
         roots: Folders below which `include` and `fileExists` may look; none at all by default.
         fetch: Gives the text behind a web address for `include`; `None` when that is off.
         lenient: True renders a failing part of a template as empty text, with a warning in the log.
+        script_engine: What runs scripts.
         script_timeout_s: Seconds a script may run for one message.
         script_memory_bytes: Bytes a script may use.
         max_file_bytes: Size of the largest file that `include` reads.
@@ -57,6 +58,7 @@ class Environment:
     roots: tuple[Path, ...] = ()
     fetch: Callable[[str], str] | None = None
     lenient: bool = False
+    script_engine: Literal["quickjs", "v8"] = "quickjs"
     script_timeout_s: float = 2.0
     script_memory_bytes: int = 64 * 1024 * 1024
     max_file_bytes: int = 1024 * 1024

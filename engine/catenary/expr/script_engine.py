@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from catenary.jsontext import Json
     from catenary.message import Message
+
+EngineName: TypeAlias = Literal["quickjs", "v8"]
+"""The engines there are: quickjs (extra `js`) and V8 (extra `v8`)."""
+
+_PACKAGES: Final = {"quickjs": ("quickjs-ng", "js"), "v8": ("mini-racer", "v8")}
 
 PARAMETERS = ("msg", "metadata", "msgType", "dataType")
 """What a script is given, in this order: payload, metadata, message type, data type."""
@@ -97,14 +102,21 @@ class ScriptEngine(Protocol):
         ...
 
 
-def default_engine() -> ScriptEngine:
-    """Give the engine for JavaScript. Raises: ScriptError: when its package is not installed."""
+def engine_named(name: EngineName = "quickjs") -> ScriptEngine:
+    """Give an engine for JavaScript. Raises: ScriptError: when its package is not installed."""
     from catenary.errors import ScriptError
 
     try:
+        if name == "v8":
+            from catenary.expr.v8_engine import V8Engine
+
+            return V8Engine()
         from catenary.expr.quickjs_engine import QuickJsEngine
+
+        return QuickJsEngine()
     except ImportError as error:
+        package, extra = _PACKAGES[name]
         raise ScriptError(
-            "scripts need the package quickjs-ng: pip install 'catenary[js]'", hint="pip install 'catenary[js]'"
+            f"scripts need the package {package}: pip install 'catenary[{extra}]'",
+            hint=f"pip install 'catenary[{extra}]'",
         ) from error
-    return QuickJsEngine()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from pydantic_core import PydanticCustomError, core_schema
 
 from catenary.errors import ScriptError
-from catenary.expr.script_engine import PARAMETERS, CompiledScript, ScriptHost, ScriptLimits, default_engine
+from catenary.expr.script_engine import PARAMETERS, CompiledScript, ScriptHost, ScriptLimits, engine_named
 from catenary.expr.validation import environment_of, text_schema
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Script:
             names["vars"] = _plain(environment.vars)
             if environment.properties:
                 names["global"] = _plain(environment.properties)
-        compiled = default_engine().compile(
+        compiled = engine_named(environment.script_engine if environment else "quickjs").compile(
             source,
             function=function,
             parameters=parameters,

@@ -38,6 +38,7 @@ class Settings:
         allow_cycle: True to allow cycles in chains that say nothing about them.
         strict: True to make every warning an error.
         lenient: True when a part of a template that fails counts as empty.
+        script_engine: What runs scripts: quickjs (extra `js`) or V8 (extra `v8`).
         script_timeout_s: Seconds of processor time that one call of a script may take.
         script_memory_bytes: Bytes that the scripts of one node may hold, for each thread.
     """
@@ -51,6 +52,7 @@ class Settings:
     allow_cycle: bool = False
     strict: bool = False
     lenient: bool = False
+    script_engine: Literal["quickjs", "v8"] = "quickjs"
     script_timeout_s: float = 2.0
     script_memory_bytes: int = 64 * 2**20
 
@@ -135,6 +137,7 @@ def environment_of(definition: ChainDefinition, settings: Settings) -> Environme
         roots=settings.roots,
         fetch=settings.fetch,
         lenient=lenient,
+        script_engine=settings.script_engine,
         script_timeout_s=settings.script_timeout_s,
         script_memory_bytes=settings.script_memory_bytes,
     )

@@ -15,7 +15,7 @@ from catenary.cache import ChainCache, MemoryCache
 from catenary.clock import SystemClock
 from catenary.errors import ScriptError
 from catenary.expr import Environment
-from catenary.expr.script_engine import ScriptHost, ScriptLimits, default_engine
+from catenary.expr.script_engine import ScriptHost, ScriptLimits, engine_named
 from catenary.expr.scripts import Script
 from catenary.message import Message
 
@@ -191,7 +191,7 @@ def test_chance_is_another_in_each_call() -> None:
 def test_too_many_calls_of_the_host_are_an_error() -> None:
     calls: list[int] = []
     host = ScriptHost({"f": lambda: calls.append(1)})
-    script = default_engine().compile("for (;;) f();", function="F", limits=ScriptLimits(host_calls=10), host=host)
+    script = engine_named().compile("for (;;) f();", function="F", limits=ScriptLimits(host_calls=10), host=host)
     with pytest.raises(ScriptError, match="called host functions more than 10 times") as caught:
         script.call(Message("{}"))
     assert len(calls) == 10
