@@ -36,11 +36,18 @@ def _stdlib_loads(text: str | bytes) -> Json:
 
 
 def _stdlib_dumps(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+    return _escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False))
 
 
 def _stdlib_dumps_in_order(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+
+
+def _escaped(text: str) -> str:
+    """Write the line separators of Unicode as escapes: JavaScript once took them for the end of a line."""
+    if "\u2028" in text or "\u2029" in text:
+        return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return text
 
 
 loads: Callable[[str | bytes], Json]
@@ -96,13 +103,13 @@ else:
         except TypeError:
             return _stdlib_dumps(value)  # integers beyond 64 bits, lone surrogates; or a true error, raised anew
         # orjson writes NaN and Infinity as null: look again where a null came out.
-        return _stdlib_dumps(value) if "null" in text else text
+        return _stdlib_dumps(value) if "null" in text else _escaped(text)
 
     def _fast_dumps_in_order(value: Json) -> str:
         try:
             text = orjson.dumps(value, None, _in_order).decode()
         except TypeError:
             return _stdlib_dumps_in_order(value)
-        return _stdlib_dumps_in_order(value) if "null" in text else text
+        return _stdlib_dumps_in_order(value) if "null" in text else _escaped(text)
 
     loads, dumps, dumps_in_order = _fast_loads, _fast_dumps, _fast_dumps_in_order

@@ -87,3 +87,8 @@ def test_keys_stay_in_order_where_that_is_asked_for(dumps_in_order):
     )
     with pytest.raises(ValueError, match="JSON"):
         dumps_in_order([math.nan])
+
+
+@pytest.mark.parametrize("dumps", [*DUMPS, jsontext.dumps_in_order, jsontext._stdlib_dumps_in_order])
+def test_line_separators_are_escaped_and_nothing_else_is(dumps):
+    assert dumps(["\u2028\u2029", "<é>&\u2027", None]) == '["\\u2028\\u2029","<é>&\u2027",null]'
