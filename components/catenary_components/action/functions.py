@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspect import isawaitable, iscoroutine
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from catenary import FAILURE, SUCCESS, Template, fail
 from catenary.component import Component, Config, Context, Emission, Example, option, register
@@ -50,15 +50,24 @@ class Functions(Component[FunctionsConfig]):
         function = ctx.functions.get(name)
         if function is None:
             return fail(f"can not found the function={name}", msg)
-        if config.param.source:
+        if config.param:
             msg = msg.with_data(config.param.render(msg, ctx))
         result = function(ctx, msg)
         if not isawaitable(result):
-            return result
+            return _sent_with(msg, result)
         try:
             await ctx.need_loop()
         except BaseException:
             if iscoroutine(result):
                 result.close()  # it never began, and must not warn of that
             raise
-        return await result
+        return _sent_with(msg, await result)
+
+
+def _sent_with(msg: Message, emission: Any) -> Any:
+    """Let bare relations send the message that the function got, which is not always the one that came."""
+    if isinstance(emission, str):
+        return emission, msg
+    if isinstance(emission, list):
+        return [(item, msg) if isinstance(item, str) else item for item in cast("list[Any]", emission)]
+    return emission

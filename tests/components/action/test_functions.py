@@ -55,6 +55,46 @@ def test_name_and_payload_may_be_templates(send: Callable[..., End]) -> None:
     assert send("functions", configuration, {"n": 4}, metadata={"task": "double"}).message.data == "8"
 
 
+@pytest.mark.parametrize(
+    ("param", "payload"),
+    [
+        (None, "21"),
+        ("", "21"),
+        ("${msg}", "21"),
+        ("${msg}0", "210"),
+        (0, "0"),
+        ("${metadata.absent}", ""),
+        ("${ {'b': 1.0, 'a': true} }", '{"a":true,"b":1}'),
+        (" ", " "),
+    ],
+)
+def test_a_configured_param_in_text_form_is_the_payload(send: Callable[..., End], param: Any, payload: str) -> None:
+    assert send("functions", {"functionName": "name", "param": param}, "21").message.data == payload
+
+
+def test_each_relation_of_a_list_sends_the_message_that_the_function_got(
+    load: Callable[..., Any], engine: Engine
+) -> None:
+    engine.function("both")(lambda ctx, msg: ["A", ("B", msg.with_data("b"))])
+    chain = load([("f:functions", {"functionName": "both", "param": "p"})])
+    assert [(end.relation, end.message.data) for end in chain.run_sync("21").ends] == [("A", "p"), ("B", "b")]
+
+
+def test_names_are_listed_in_the_order_in_which_they_were_registered(engine: Engine) -> None:
+    first = engine.functions["double"]
+    engine.function("double")(lambda ctx, msg: "Again")
+    assert list(engine.functions)[:2] == ["double", "name"]  # one that is registered anew keeps its place
+    del engine.functions["double"]
+    engine.function("double")(first)
+    assert list(engine.functions)[-1] == "double"
+
+
+def test_without_a_name_the_function_is_called_test(send: Callable[..., End], engine: Engine) -> None:
+    assert send("functions", {}).message.metadata["errorMsg"] == "can not found the function=test"
+    engine.function("test")(lambda ctx, msg: "Found")
+    assert send("functions", {}).relation == "Found"
+
+
 def test_what_a_function_raises_is_a_failure_with_the_input(send: Callable[..., End]) -> None:
     end = send("functions", {"functionName": "raises", "param": "other"}, "21")
     assert (end.relation, end.message.data, end.message.metadata["errorMsg"]) == ("Failure", "21", "no good")

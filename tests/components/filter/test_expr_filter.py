@@ -34,6 +34,20 @@ def test_text_is_seen_as_text(send: Callable[..., End]) -> None:
     assert send("exprFilter", {"expr": "len(msg) == 2"}, "ab", data_type="TEXT").relation == "True"
 
 
+@pytest.mark.parametrize(
+    ("expr", "relation"),
+    [("len(msg) == 2", "True"), ("msg == 'AB'", "True"), ("msg[0] == 65", "True"), ("msg.t > 1", "Failure")],
+)
+def test_bytes_are_read_as_text(send: Callable[..., End], expr: str, relation: str) -> None:
+    assert send("exprFilter", {"expr": expr}, b"AB", data_type="BINARY").relation == relation
+
+
+@pytest.mark.parametrize("expr", ["'a' + 1 == 'a1'", "1 == '1'", "not 5"])
+def test_what_can_never_hold_is_refused(send: Callable[..., End], expr: str) -> None:
+    with pytest.raises(ChainInvalid, match="expr"):
+        send("exprFilter", {"expr": expr})
+
+
 def test_the_message_goes_on_unchanged(send: Callable[..., End]) -> None:
     message = Message('{"b": 1, "a": 2}', metadata={"k": "v"})
     assert send("exprFilter", {"expr": "true"}, message).message is message

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catenary import ChainInvalid, End
+from catenary import ChainInvalid, End, Engine, Message
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,18 @@ def test_a_case_that_fails_is_told_to_the_log(send: Callable[..., End], caplog: 
 def test_a_wrong_case_is_refused(send: Callable[..., End], case: dict[str, Any]) -> None:
     with pytest.raises(ChainInvalid):
         send("switch", {"cases": [case]})
+
+
+def test_the_name_of_the_default_relation_is_fixed(send: Callable[..., End], engine: Engine) -> None:
+    properties: Any = engine.properties
+    properties["defaultRelationType"] = "Rest"
+    assert send("switch", {"cases": []}).relation == "Default"
+
+
+def test_the_message_goes_on_unchanged(send: Callable[..., End]) -> None:
+    message = Message('{"b": 1, "a": 2}', metadata={"k": "v"})
+    assert send("switch", {"cases": [{"case": "true", "then": "A"}]}, message).message is message
+
+
+def test_null_in_place_of_cases_is_no_cases_given(send: Callable[..., End]) -> None:
+    assert send("switch", {"cases": None}, {"temperature": 60}).relation == "Case2"

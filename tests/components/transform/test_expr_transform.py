@@ -26,6 +26,9 @@ def payload(end: End) -> Any:
         ({"big": "msg.n"}, '{"n":12345678901234567890}', '{"big":12345678901234567890}'),
         ({"huge": "1e21"}, {}, '{"huge":1e+21}'),
         ({}, {"t": 1}, "{}"),
+        ({"a": "msg.t;"}, {"t": 1}, '{"a":1}'),
+        ({"a": "msg.s", "b": "1e-7"}, {"s": "<b>&\u2028"}, '{"a":"<b>&\\u2028","b":1e-7}'),
+        ({"": "1"}, {}, '{"":1}'),
     ],
 )
 def test_a_mapping_makes_an_object(send: Callable[..., End], mapping: Any, data: Any, result: str) -> None:
@@ -42,6 +45,14 @@ def test_a_mapping_makes_an_object(send: Callable[..., End], mapping: Any, data:
         ("1e21", {}, "1000000000000000000000"),
         ("{b: 1, a: msg.l}", {"l": [1.0]}, '{"a":[1],"b":1}'),
         ("msg.t;", {"t": 1}, "1"),
+        ("1 / 0", {}, "+Inf"),
+        ("msg", '{"n":12345678901234567890123,"m":[1.0]}', '{"m":[1],"n":12345678901234567890123}'),
+        ("msg.n", '{"n":-12345678901234567890123}', "-12345678901234567890123"),
+        ("msg.n", '{"n":9007199254740993}', "9007199254740993"),
+        ("[msg.s]", {"s": "<b>&\u2028\u2029é"}, '["<b>&\\u2028\\u2029é"]'),
+        ("[1e21, 1e-7, 1e8]", {}, "[1e+21,1e-7,100000000]"),
+        ("duration('90s')", {}, "1m30s"),
+        ("[duration('90s')]", {}, '["1m30s"]'),
     ],
 )
 def test_an_expression_makes_the_whole_payload(send: Callable[..., End], expr: str, data: Any, result: str) -> None:
