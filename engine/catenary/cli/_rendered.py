@@ -44,7 +44,7 @@ def _option_lines(option: dict[str, Any]) -> Iterator[str]:
         yield from (f"    | {line}" for line in text.split("\n"))
     else:
         yield f"{head}: {text}"
-    if option["kind"] == "expression":
+    if option["kind"] in {"expression", "python"}:
         yield f"    {option['source']}"
     for part in option.get("parts", ()):
         yield from _part_lines(part)

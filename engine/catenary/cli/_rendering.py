@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from catenary.cli._formula import failure_text
@@ -75,6 +76,7 @@ class Rendering:
         told |= {
             "template": self._template,
             "expression": self._expression,
+            "python": self._expression,
             "script": self._script,
             "document": self._document,
         }.get(kind, self._plain)(option)
@@ -162,11 +164,17 @@ class Rendering:
         return {"value": self._hidden(option.resolved)}
 
     def _document(self, option: Option) -> Told:
+        from pydantic import TypeAdapter
+
+        from catenary.expr import Document
+
         told: Told = {}
         self._note_placeholders(told, option)
         with self._noting(told):
-            self._note_missing(told, getattr(option.compiled, "node_references", ()))
-            text = self._mask.hide(option.compiled.render(self._given.message, self._given))
+            self._note_missing(told, option.compiled.node_references)
+            context = {"environment": replace(self._environment)}  # which has read no file yet: all of them are noted
+            document = TypeAdapter(Document).validate_python(option.resolved, context=context)
+            text = self._mask.hide(document.render(self._given.message, self._given))
             told |= {"value": text, "text": text}
         return told
 
@@ -256,15 +264,14 @@ def _unset_name(source: str, environment: Environment) -> str:
 def _kind_of(compiled: Any) -> str:
     from catenary import expr
 
-    document: type[Any] | None = getattr(expr, "Document", None)
-    kinds: list[tuple[type[Any], str]] = [
-        (expr.Template, "template"),
-        (expr.Expression, "expression"),
-        (expr.Script, "script"),
-    ]
-    if document is not None:
-        kinds.append((document, "document"))
-    return next((name for kind, name in kinds if isinstance(compiled, kind)), "value")
+    kinds: dict[type[Any], str] = {
+        expr.Template: "template",
+        expr.Expression: "expression",
+        expr.PythonExpression: "python",
+        expr.Script: "script",
+        expr.Document: "document",
+    }
+    return next((name for kind, name in kinds.items() if isinstance(compiled, kind)), "value")
 
 
 def _text(value: Json) -> str:

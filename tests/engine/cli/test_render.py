@@ -293,6 +293,41 @@ def test_the_pieces_of_a_text_are_the_text_after_the_init_pass(text: str) -> Non
     assert [piece.start for piece in pieces[1:]] == [piece.end for piece in pieces[:-1]]
 
 
+# Documents
+
+
+def test_a_document_is_rendered_and_its_files_are_named(
+    call: Call, chain_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "prompt.j2").write_text("{% include 'part.j2' %} for {{ msg.t }}{{ include('p.md') }}")
+    (tmp_path / "part.j2").write_text("Help")
+    (tmp_path / "p.md").write_text("!")
+    config = {**AGENT, "url": "http://127.0.0.1", "systemPrompt": {"template": "prompt.j2"}}
+    args = ["-d", '{"t": 1}', "--format", "json"]
+    result = call("render", chain_file([("ask", "ai/agent", config)]), "ask", *args)
+
+    node = json.loads(result.stdout)["nodes"][0]
+    prompt = next(option for option in node["options"] if option["option"] == "systemPrompt")
+    assert (prompt["kind"], prompt["text"]) == ("document", "Help for 1!")
+    assert set(prompt["files"]) == {str(tmp_path / name) for name in ("prompt.j2", "part.j2", "p.md")}
+    assert node["sends"]["messages"][0] == {"role": "system", "content": "Help for 1!"}
+
+
+def test_a_document_that_fails_says_where(call: Call, chain_file: Callable[..., Path]) -> None:
+    chain = chain_file([("doc", "text/template", {"template": "a\n{{ msg.a.b }} ${global.x}"})])
+    result = call("render", chain, "doc", "--set", "global.x=1")
+
+    assert result.exit_code == 1
+    assert "line 2" in result.stdout
+    assert '${global.x} = "1", from --set' in result.stdout
+
+
+def test_a_python_expression_is_shown_with_its_value(call: Call, chain_file: Callable[..., Path]) -> None:
+    result = call("render", chain_file([("py", "pyFilter", {"expr": "msg.t > 1"})]), "py", "-d", '{"t": 2}')
+
+    assert result.stdout == "py (pyFilter)\n  expr (python): true\n    msg.t > 1\n"
+
+
 # What would be sent
 
 
