@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from catenary import FAILURE, SUCCESS, fail
 from catenary.component import Component, Config, Context, Emission, Example, option, register
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from catenary import Message
 
 _logger = logging.getLogger("catenary.log")
+_CONTROLS: Final = {
+    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    for code in (*range(32), *range(127, 160), 0x2028, 0x2029)
+    if chr(code) not in "\n\t"
+}
+"""Characters that a terminal obeys, or a reader of logs takes for the end of a line, and how they are written."""
 
 
 class LogConfig(Config):
@@ -34,7 +40,8 @@ class LogConfig(Config):
 class Log(Component[LogConfig]):
     """Write a line about a message to the log, at level INFO under the name `catenary.log`.
 
-    The text is what the script returns, and is written as it is. Without a script it is the payload and the metadata
+    The text is what the script returns. Its further lines begin with a tab and control characters are written as
+    escapes, so that no message can forge a line of the log. Without a script it is the payload and the metadata
     as JSON, and no JavaScript is needed. The record has the fields `chain_id` and `node_id`. The message goes on
     unchanged; a script that fails, or returns no string, sends it by `Failure`.
     """
@@ -64,11 +71,11 @@ class Log(Component[LogConfig]):
         text = script.call(msg, ctx)
         if not isinstance(text, str):
             return fail("return the value is not a string", msg)
-        self._write(ctx, text)
+        self._write(ctx, text.replace("\r\n", "\n").replace("\n", "\n\t"))
         return SUCCESS
 
     def _write(self, ctx: Context, text: str) -> None:
-        _logger.info("%s", text, extra={"chain_id": ctx.chain_id, "node_id": ctx.node_id})
+        _logger.info("%s", text.translate(_CONTROLS), extra={"chain_id": ctx.chain_id, "node_id": ctx.node_id})
 
 
 def _text_of_all(msg: Message) -> str:

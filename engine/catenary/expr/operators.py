@@ -370,7 +370,7 @@ def item(target: Json, index: Json) -> Json:
 
 
 def _shown(index: Json) -> str:
-    return str(index) if isinstance(index, str | int | float) else kind_of(index)
+    return str(index)[:60] if isinstance(index, str | int | float) else kind_of(index)
 
 
 def section(target: Json, low: Json, high: Json) -> Json:
