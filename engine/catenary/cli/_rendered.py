@@ -54,7 +54,8 @@ def _option_lines(option: dict[str, Any]) -> Iterator[str]:
 
 def _shown(option: dict[str, Any]) -> str | None:
     if "text" in option:
-        return option["text"] if isinstance(option.get("value"), str) else _compact(option["value"])
+        text: str = option["text"]
+        return text if text and isinstance(option.get("value"), str) else _compact(option["value"])
     if "partial" in option:
         return option["partial"]
     return _compact(option["value"]) if "value" in option else None

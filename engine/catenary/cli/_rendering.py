@@ -129,9 +129,7 @@ class Rendering:
         from catenary.expr.program import compile_program
 
         told: Told = {"kind": "expression", "source": self._mask.hide(source[start:end].strip())}
-        unset = _unset_name(told["source"], self._environment)
-        if unset:
-            told["unset"] = unset
+        self._note_unset(told, told["source"])
         with self._noting(told):
             program = compile_program(
                 source, self._environment, start=start, end=end, kind=TemplateError, in_template=True
@@ -146,6 +144,7 @@ class Rendering:
 
         told: Told = {"source": self._mask.hide(str(option.resolved))}
         self._note_placeholders(told, option)
+        self._note_unset(told, str(option.resolved).strip().removeprefix("${").removesuffix("}"))
         with self._noting(told):
             self._note_missing(told, option.compiled.node_references)
             value = option.compiled.evaluate(self._given.message, self._given)
@@ -203,6 +202,14 @@ class Rendering:
             text = f"${{{name}}} has no value"
             told["error"] = {"text": text, "shown": text, "hint": hint}
 
+    def _note_unset(self, told: Told, source: str) -> None:
+        """Note a property or chain variable that is all of an expression and is not set."""
+        from catenary.expr.environment import find_path
+
+        match = _PLAIN.fullmatch(source.strip())
+        if match and not find_path(self._environment.root(match[1]), match[2])[0]:
+            told["unset"] = match[0]
+
     def _note_missing(self, told: Told, references: Any) -> None:
         missing = sorted(node for node in references if self._given.output(node) is None)
         if missing:
@@ -251,14 +258,6 @@ class Rendering:
         if isinstance(value, float) and value - value == 0:
             return value
         return self._mask.hide(_text(value))
-
-
-def _unset_name(source: str, environment: Environment) -> str:
-    """Give the name of a property or chain variable that is all of an expression and is not set."""
-    from catenary.expr.environment import find_path
-
-    match = _PLAIN.fullmatch(source)
-    return source if match and not find_path(environment.root(match[1]), match[2])[0] else ""
 
 
 def _kind_of(compiled: Any) -> str:

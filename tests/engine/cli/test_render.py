@@ -176,6 +176,17 @@ def test_a_property_that_is_not_set_is_told(rendered: Callable[..., Any]) -> Non
     assert rendered({"one": "a${global.absent}"})["one"]["parts"][1]["unset"] == "global.absent"
 
 
+def test_an_expression_that_is_a_property_not_set_is_told(call: Call, chain_file: Callable[..., Path]) -> None:
+    result = call("render", chain_file([("m", "exprTransform", {"expr": "${global.absent}"})]), "m")
+
+    assert result.stdout == (
+        "m (exprTransform)\n"
+        '  expr (expression): ""\n'
+        "    ${global.absent}\n"
+        "    global.absent is not set and counts as empty text\n"
+    )
+
+
 def test_a_plain_option_with_a_property_that_is_not_set_is_an_error(rendered: Callable[..., Any]) -> None:
     found = rendered({"plain": "${global.absent}"}, code=1)["plain"]
 
