@@ -148,6 +148,28 @@ class ExpressionError(CatenaryError):
         self.source = source
         self.position = position
 
+    @property
+    def line(self) -> int:
+        """The line of the place, from 1; 0 when the place is not known."""
+        return self._place()[0]
+
+    @property
+    def column(self) -> int:
+        """The column of the place, from 1; 0 when the place is not known."""
+        return self._place()[1]
+
+    @property
+    def excerpt(self) -> str:
+        """The line of the place with a caret below it; empty when the place is not known."""
+        from catenary.expr.problems import excerpt
+
+        return excerpt(self.source, self.position) if self.position >= 0 else ""
+
+    def _place(self) -> tuple[int, int]:
+        from catenary.expr.problems import place
+
+        return place(self.source, self.position) if self.position >= 0 else (0, 0)
+
 
 class TemplateError(ExpressionError):
     """A `${...}` part of a template failed on a message.

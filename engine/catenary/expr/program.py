@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from catenary.errors import ExpressionError, TemplateError
+from catenary.expr.advice import Advice
 from catenary.expr.closure import compile_closure, compile_text
 from catenary.expr.functions import functions_of
 from catenary.expr.lower import Scope, lower
 from catenary.expr.parser import parse
 from catenary.expr.problems import place, shorten, syntax_problem
+from catenary.message import Message
 
 if TYPE_CHECKING:
     import ast
@@ -73,7 +75,7 @@ def compile_program(
         scope = Scope(environment.nodes, functions, metadata_names=in_template)
         with _nesting(source, start, kind):
             tree = lower(parse(source, start, stop, kind), source, kind, scope)
-            explain = _explainer(source, start, stop, kind)
+            explain = _explainer(source, start, stop, kind, environment)
             call = compile_closure(tree, environment, functions, explain, with_metadata=in_template)
         return Program(call, tree, frozenset(scope.references))
 
@@ -111,7 +113,7 @@ def compile_text_program(source: str, parts: Sequence[tuple[str, int, int]], env
                 with _nesting(source, start, TemplateError):
                     tree = lower(parse(source, start, end, TemplateError), source, TemplateError, scope)
                 pieces.append((tree, start))
-                explainers[start] = _explainer(source, start, end, TemplateError)
+                explainers[start] = _explainer(source, start, end, TemplateError, environment)
         starts = list(explainers)
 
         def explain(error: BaseException, position: int) -> ExpressionError:
@@ -148,8 +150,9 @@ def _kept(environment: Environment, key: object, make: Callable[[], _Made]) -> _
     return made
 
 
-def _explainer(source: str, start: int, end: int, kind: type[ExpressionError]) -> _Explain:
+def _explainer(source: str, start: int, end: int, kind: type[ExpressionError], environment: Environment) -> _Explain:
     """Give what makes an `ExpressionError` of anything that a closure of this text raises."""
+    advice = Advice(source, start, end, environment)
 
     def explain(error: BaseException, position: int) -> ExpressionError:
         position = start if position < 0 else position
@@ -157,10 +160,18 @@ def _explainer(source: str, start: int, end: int, kind: type[ExpressionError]) -
         reason = str(error) or type(error).__name__
         if isinstance(error, RecursionError):
             reason = "the value is nested too deeply"
+        told = advice.on(_message_of(error))
         return kind(
-            f"expression {shorten(source[start:end])!r}, line {line}, column {column}: {reason}",
+            f"expression {shorten(source[start:end])!r}, line {line}, column {column}: {reason}"
+            + (f"; {told}" if told else ""),
             source=source,
             position=position,
         )
 
     return explain
+
+
+def _message_of(error: BaseException) -> Message | None:
+    """Give the message of the closure that an error came out of."""
+    found = error.__traceback__.tb_frame.f_locals.get("msg") if error.__traceback__ else None
+    return found if isinstance(found, Message) else None

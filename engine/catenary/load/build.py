@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pydantic import BaseModel
 
 from catenary.errors import ConfigError, ExpressionError, ScriptError, TemplateError
 from catenary.load.decode import FieldProblem, decode, first_line
@@ -142,7 +145,19 @@ class _Builder:
             self.report.add("chain.unresolved-placeholder", (*base, *where), text, hint)
         for problem in problems:
             self._add_field_problem(base, label, problem)
+        for where, expression in _expressions(config):
+            self._add_doubts((*base, *where), label, expression, environment)
         return None if config is None else self._make(component_type, config, base, label)
+
+    def _add_doubts(self, path: Path, label: str, source: str, environment: Environment) -> None:
+        from catenary.expr.advice import doubtful
+        from catenary.expr.problems import shorten
+
+        for doubt in doubtful(source, environment):
+            place = self._place_inside(path, ExpressionError("", source=source, position=doubt.position))
+            text = f"{label}: there is no variable or function {doubt.name!r} in {shorten(source)!r}"
+            hint = f"did you mean {doubt.close!r}?" if doubt.close else ""
+            self.report.add("expression.unknown-name", path, text, hint, place=place)
 
     def _make(
         self, make: Callable[[Any], Component[Any]], config: Any, base: Path, label: str
@@ -184,6 +199,25 @@ def _code_of(error: ExpressionError) -> str:
     if isinstance(error, TemplateError):
         return "template.syntax"
     return "script.syntax" if isinstance(error, ScriptError) else "expression.syntax"
+
+
+def _expressions(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Give the text of each expression in settings, and where it stands."""
+    if "catenary.expr.expression" not in sys.modules:  # which no settings with expressions can do without
+        return
+    from catenary.expr import Expression
+
+    if isinstance(value, Expression):
+        yield path, value.source
+    elif isinstance(value, list | tuple):
+        for index, element in enumerate(cast("list[Any]", value)):
+            yield from _expressions(element, (*path, index))
+    elif isinstance(value, dict):
+        for key, held in cast("dict[str, Any]", value).items():
+            yield from _expressions(held, (*path, key))
+    elif isinstance(value, BaseModel):
+        for name, field in type(value).model_fields.items():
+            yield from _expressions(getattr(value, name), (*path, field.alias or name))
 
 
 def _unresolved(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -190,6 +190,12 @@ CODES: Final[dict[str, Code]] = {
             "Set the property (`--set global.x=...`) or add it to `ruleChain.configuration.vars`.",
         ),
         _warning(
+            "expression.unknown-name",
+            "An expression names a variable that is not known but like one that is, or a function that is not known.",
+            "The name is misspelt, or the function is registered later; an unknown variable is nil.",
+            "Correct the name; register functions of the host program before the chain is loaded.",
+        ),
+        _warning(
             "config.unknown-option",
             "A node's configuration has an option that its component does not know.",
             "It is misspelt, or belongs to another component; it has no effect.",

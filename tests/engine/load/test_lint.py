@@ -272,3 +272,30 @@ def test_every_code_explains_itself():
     for name, code in CODES.items():
         assert name == code.name
         assert all(text.endswith((".", "?")) for text in (code.meaning, code.cause, code.cure))
+
+
+def test_unknown_names_of_expressions_that_are_like_known_ones_are_warnings(registry):
+    text = json.dumps(
+        {
+            "metadata": {
+                "nodes": [
+                    {
+                        "id": "sensor",
+                        "type": "t/filter",
+                        "configuration": {"test": "mgs.t > 1 && senser.msg.a == other"},
+                    },
+                    {"id": "s2", "type": "t/filter", "configuration": {"test": "uper(msg.a) == 'A'"}},
+                ],
+                "connections": [{"fromId": "sensor", "toId": "s2", "type": "True"}],
+            }
+        }
+    )
+    problems = check(read(text), registry)
+    assert {(problem.code, problem.severity) for problem in problems} == {("expression.unknown-name", "warning")}
+    assert [problem.hint for problem in problems] == [
+        "did you mean 'msg'?",
+        "did you mean 'sensor'?",
+        "did you mean 'upper'?",
+    ]
+    assert "there is no variable or function 'mgs' in 'mgs.t > 1" in problems[0].text
+    assert [text[problem.column - 1 :][:4] for problem in problems] == ["mgs.", "sens", "uper"]
