@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-from dataclasses import fields, replace
-from time import perf_counter
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from catenary.cli._timing import times_of
 from catenary.errors import ExpressionError
 from catenary.expr import syntax
 from catenary.expr.problems import place
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
     from catenary.expr import Environment
     from catenary.expr.syntax import Node
     from catenary.jsontext import Json
-
-_COMPILATIONS: Final = 5
-_SECONDS: Final = 0.1
-"""How long an evaluation is repeated to be timed."""
 
 
 def explain(kind: Kind, source: str, environment: Environment, given: Given) -> dict[str, Json]:
@@ -41,7 +36,7 @@ def explain(kind: Kind, source: str, environment: Environment, given: Given) -> 
             explanation["parts"] = [_part(source, 0, len(source), environment, in_template=False)]
         elif kind == "template":
             explanation["parts"] = list(_parts(source, environment))
-        explanation["times"] = _times(kind, source, environment, given)
+        explanation["times"] = times_of(kind, source, environment, given)
     except ExpressionError:
         pass  # the evaluation tells it
     return explanation
@@ -233,95 +228,3 @@ class _Named(ast.NodeTransformer):
             return ast.Name("UNREAD")
         name = getattr(value, "__qualname__", "") or getattr(getattr(value, "func", None), "__qualname__", "")
         return ast.Name(name.rpartition("<locals>.")[2] or f"<{type(value).__name__}>")
-
-
-# -- times
-
-
-def _times(kind: Kind, source: str, environment: Environment, given: Given) -> dict[str, Json]:
-    """Time compiling, with nothing known from before, and evaluating: the shortest of several, in microseconds."""
-    from catenary.cli._formula import compiled
-
-    call = compiled(kind, source, environment)
-    times: dict[str, Json] = {"compileUs": _microseconds(min(_compile_times(kind, source, environment)))}
-    with contextlib.suppress(ExpressionError):  # the evaluation tells it
-        times["evaluateUs"] = _microseconds(min(_evaluation_times(call, given)))
-    return times
-
-
-def _compile_times(kind: Kind, source: str, environment: Environment) -> Iterator[float]:
-    from catenary.cli._formula import compiled
-    from catenary.expr.closure import forget_code
-
-    for _ in range(_COMPILATIONS):
-        fresh = replace(environment)  # which keeps no programs
-        forget_code()
-        began = perf_counter()
-        compiled(kind, source, fresh)
-        yield perf_counter() - began
-
-
-def _evaluation_times(call: Callable[..., Json], given: Given) -> Iterator[float]:
-    message = given.message
-    call(message, given)  # parses the data, which is done once a message
-    end = perf_counter() + _SECONDS
-    rounds = 1
-    while (began := perf_counter()) < end:
-        for _ in range(rounds):
-            call(message, given)
-        took = perf_counter() - began
-        yield took / rounds
-        rounds = min(rounds * 2, 1000) if took < 0.001 else rounds
-
-
-def _microseconds(seconds: float) -> float:
-    return float(f"{seconds * 1e6:.3g}")
-
-
-# -- as text
-
-
-_READS: Final = {
-    "variables": "variables",
-    "nodes": "outputs of nodes",
-    "metadataKeys": "keys of the metadata",
-    "functions": "functions",
-    "methods": "methods",
-    "unknown": "unknown names, which are nil",
-    "unknownFunctions": "unknown functions, which fail",
-}
-
-
-def lines_of(explanation: dict[str, Any], result: dict[str, Any]) -> Iterator[str]:
-    """Give an explanation, and what the text came to, as lines to read."""
-    for part in explanation["parts"]:
-        if explanation["kind"] == "template":
-            yield f"${{{part['source']}}} at {part['line']}:{part['column']}"
-        yield from _part_lines(part)
-    if result["ok"]:
-        yield "result"
-        yield f"  {result.get('json') or result['text']}  ({result['kind']})"
-    times = explanation.get("times")
-    if times:
-        yield "time"
-        yield f"  compiled in {times['compileUs']:g} µs"
-        if "evaluateUs" in times:
-            yield f"  evaluated in {times['evaluateUs']:g} µs, the shortest of many"
-
-
-def _part_lines(part: dict[str, Any]) -> Iterator[str]:
-    yield "tree"
-    width = max(len(f"{row['line']}:{row['column']}") for row in part["tree"])
-    for row in part["tree"]:
-        yield f"  {row['line']}:{row['column']}".ljust(width + 4) + row["branch"] + row["node"]
-    if part["reads"]:
-        yield "reads"
-    for kind, names in part["reads"].items():
-        yield f"  {_READS[kind]}: {', '.join(names)}"
-    if part.get("folded"):
-        yield "worked out in advance"
-        yield from (f"  {one['text']} is {one['value']}" for one in part["folded"])
-    for title, key in (("lowered to Python", "lowered"), ("runs as", "closure")):
-        if key in part:
-            yield title
-            yield from (f"  {line}" for line in part[key].splitlines())

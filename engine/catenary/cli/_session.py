@@ -79,7 +79,8 @@ class Session:
         say(_as_json(result))
 
     def _explained(self, source: str, label: str) -> int:
-        from catenary.cli._explain import explain, lines_of
+        from catenary.cli._explain import explain
+        from catenary.cli._explained import lines_of
 
         result = self.result(source)
         explanation = explain(self.kind, source, self.environment, self.given)
