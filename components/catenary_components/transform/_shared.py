@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ALWAYS_JSON: Final = frozenset((str, int, bool, type(None)))
 """The kinds of values that are JSON whatever they hold."""
 
+MAX_ELEMENTS: Final = 2_000_000
+"""Elements at all depths that a result may have."""
+
 _LARGE: Final = 1e21  # from here on JSON writes an exponent
 
 
@@ -49,12 +52,32 @@ def json_value(value: Json, key: str) -> Json:
 
 
 def _json_value(value: Json) -> Json:
-    if value.__class__ in ALWAYS_JSON:
-        return value
-    if isinstance(value, float) and abs(value) < _LARGE:
-        return int(value) if value.is_integer() else value
-    if isinstance(value, list | tuple):
-        return [_json_value(item) for item in cast("Sequence[Json]", value)]
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in cast("Mapping[Json, Json]", value)):
-        return {key: _json_value(item) for key, item in cast("Mapping[str, Json]", value).items()}
-    return loads(json_text(value))
+    return _Writer().json_value(value)
+
+
+class _Writer:
+    """Makes JSON of one result and counts what it makes: a list may hold one and the same large value many times."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_ELEMENTS
+
+    def json_value(self, value: Json) -> Json:
+        if value.__class__ in ALWAYS_JSON:
+            return value
+        if isinstance(value, float) and abs(value) < _LARGE:
+            return int(value) if value.is_integer() else value
+        if isinstance(value, list | tuple):
+            self._count(len(cast("Sequence[Json]", value)))
+            return [self.json_value(item) for item in cast("Sequence[Json]", value)]
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in cast("Mapping[Json, Json]", value)):
+            mapping = cast("Mapping[str, Json]", value)
+            self._count(len(mapping))
+            return {key: self.json_value(item) for key, item in mapping.items()}
+        return loads(json_text(value))
+
+    def _count(self, elements: int) -> None:
+        self.left -= elements
+        if self.left < 0:
+            raise ValueError(f"the result has more than {MAX_ELEMENTS} elements")

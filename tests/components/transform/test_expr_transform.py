@@ -97,3 +97,12 @@ def test_a_result_that_is_no_json_names_its_key(send: Callable[..., End]) -> Non
     end = send("exprTransform", {"mapping": {"good": "1", "bad": "1 / 0"}}, '{"a":1}')
     assert (end.relation, end.message.data) == ("Failure", '{"a":1}')
     assert end.message.metadata["errorMsg"] == "mapping 'bad': +Inf cannot be written as JSON"
+
+
+@pytest.mark.parametrize("configuration", [{"expr": "map(1..99999, msg)"}, {"mapping": {"a": "map(1..99999, msg)"}}])
+def test_a_result_that_holds_a_large_value_many_times_is_a_failure(
+    send: Callable[..., End], configuration: dict[str, Any]
+) -> None:
+    end = send("exprTransform", configuration, list(range(10_000)))
+    assert end.relation == "Failure"
+    assert "more than 2000000 elements" in end.message.metadata["errorMsg"]
