@@ -26,7 +26,7 @@ MAX_DEPTH: Final = 20
 MAX_CHARACTERS: Final = 10 * MAX_TEXT
 """Characters that the files of one rendering may have together."""
 
-_MAX_FILES: Final = 10_000
+_MAX_FILES: Final = 1_000
 _MAX_KEPT: Final = 100
 _CACHE: Final = "included files"
 
