@@ -31,6 +31,7 @@ _LIMITS = {
     "InternalError: interrupted": "time",
     "InternalError: out of memory": "memory",
     "null": "memory",  # not even the error had room
+    "InternalError: string too long": "memory",
     "RangeError: Maximum call stack size exceeded": "stack",
     "InternalError: stack overflow": "stack",
 }

@@ -279,7 +279,7 @@
       case "object": return result === null ? null : stringify(result);
       case "bigint":
         if (result > LARGEST || result < -LARGEST) throw new RangeError("the number has too many digits");
-        return result;
+        return text(result); // quickjs gives no small ones to Python, and mini-racer none
       case "function": case "symbol": return undefined;
       default: return result;
     }

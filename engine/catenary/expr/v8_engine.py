@@ -42,14 +42,9 @@ _PLACES = Places(
     syntax=re.compile(r"<anonymous>:(\d+):(\d+)"),
 )
 _PARSE_PLACE = re.compile(r"<anonymous>:(\d+): SyntaxError: [^\n]*\n[^\n]*\n( *)\^")
+_PLACE_BEFORE = re.compile(r"^[^\s:]+:\d+: ")
 _SETTLE_S = 10.0  # that a built-in function may go on after it was told to stop
 _HIDDEN = "setTimeout = clearTimeout = __timer_manager = __TimerManager = undefined;"  # what mini-racer installs
-
-# Large integers come back as text, for mini-racer takes none.
-_ENTRANCE = """((enter, text) => (...given) => {
-  const answer = enter(...given);
-  return typeof answer === "bigint" ? text(answer) : answer;
-})"""
 
 
 class V8Engine:
@@ -89,7 +84,7 @@ class V8:
             return Stopped("time")
         if isinstance(error, mini_racer.JSOOMException):
             return Stopped("memory")
-        text = str(error).partition("\n")[0].removeprefix("<anonymous>:1: ")
+        text = _PLACE_BEFORE.sub("", str(error).partition("\n")[0])
         return self.told(text) or Stopped("error", text)
 
     def told(self, text: str) -> Stopped | None:
@@ -111,7 +106,7 @@ class V8Machine:
         # Scripts see all names of the global scope, but cannot list those of `const`: this one nobody guesses, and
         # V8 must not meet it where the function is written, or stacks would tell it.
         self._enter = f"enter_{secrets.token_hex(16)}"
-        self._isolate.eval(f"{_HIDDEN}\nglobalThis.entrance = {_ENTRANCE}(\n{_source('script_realm.js')}, String);")
+        self._isolate.eval(f"{_HIDDEN}\nglobalThis.entrance =\n{_source('script_realm.js')}")
         self._isolate.eval(f"const {self._enter} = entrance; delete globalThis.entrance;")
 
     def run(self, source: str) -> None:
