@@ -12,16 +12,14 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr import python_operators as guards
-from catenary.expr.environment import VARIABLES, find_path, output_of, payload
-from catenary.expr.operators import MAX_TEXT
+from catenary.expr.environment import find_path
 from catenary.expr.python_methods import QUICK, call_method
-from catenary.expr.python_syntax import GLOBAL, Source
+from catenary.expr.python_names import PythonNames, load
+from catenary.expr.python_syntax import GLOBAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from catenary.expr.environment import Environment
-    from catenary.expr.python_builtins import Callee
     from catenary.jsontext import Json
 
 _SMALL: Final = 2**62
@@ -38,8 +36,6 @@ _NAMED: Final[dict[type[ast.AST], str]] = {
     ast.Lambda: "a lambda", ast.NamedExpr: "':='", ast.Await: "'await'", ast.Yield: "'yield'",
     ast.YieldFrom: "'yield'", ast.Starred: "'*' in front of a value",
 }  # fmt: skip
-_MAPPINGS: Final = frozenset({"metadata", "global", "vars"})
-_SPELLINGS: Final = {"true": "True", "false": "False", "null": "None", "nil": "None", "undefined": "None"}
 
 
 def find_property(mapping: Any, path: str) -> Json:
@@ -50,29 +46,8 @@ def find_property(mapping: Any, path: str) -> Json:
     return value
 
 
-class PythonCompiler:
-    """Writes one expression anew and collects the values which it names.
-
-    Attributes:
-        namespace: The values of the engine that the closure uses, by name.
-        used: The variables of the message that it reads.
-        references: The ids of the nodes whose output it reads, each with its name in the closure.
-        uses_budget: True when something is made again and again.
-    """
-
-    def __init__(self, source: Source, environment: Environment, functions: dict[str, Callee]) -> None:
-        self.source = source
-        self.environment = environment
-        self.functions = functions
-        self.namespace: dict[str, Any] = {}
-        self.used: set[str] = set()
-        self.references: dict[str, str] = {}
-        self.uses_budget = False
-        self._scopes: list[dict[str, str]] = []
-        self._names: dict[int, str] = {}
-        self._count = 0
-        self._repeated = 0  # above 0: what is made here may be made many times
-        self._in_iterable = 0  # above 0: Python allows no ':=' here
+class PythonCompiler(PythonNames):
+    """Writes one expression anew."""
 
     def rewrite(self, node: ast.expr) -> ast.expr:
         """Check one node and all below it, and give what is compiled in its place."""
@@ -82,103 +57,6 @@ class PythonCompiler:
             raise self.source.refuse(node, f"{what} cannot be used in an expression")
         return ast.copy_location(handler(self, node), node)
 
-    # -- small things
-
-    def constant_of(self, value: Any) -> ast.expr:
-        """Name a value of the engine."""
-        name = self._names.get(id(value))
-        if name is None:
-            name = self._names[id(value)] = f"g{len(self._names)}"
-            self.namespace[name] = value  # which keeps the value, and so its id, alive
-        return _load(name)
-
-    def invoke(self, function: Callable[..., Any], *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        """Call a function of the engine."""
-        return ast.copy_location(ast.Call(self.constant_of(function), list(arguments), []), at)
-
-    def charged(self, made: ast.expr, at: ast.AST) -> ast.expr:
-        """Let a value that was made be paid for, where that may happen many times."""
-        if not self._repeated:
-            return made
-        self.uses_budget = True
-        return self.invoke(guards.charge, _load("work"), made, at=at)
-
-    def _held(self, made: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-        """Give what stands for a value at its first use, and later; `None` where it cannot be held."""
-        if isinstance(made, ast.Name | ast.Constant):
-            return made, made
-        if self._in_iterable:
-            return None
-        self._count += 1
-        name = f"t{self._count}"
-        return ast.copy_location(ast.NamedExpr(ast.Name(name, ast.Store()), made), made), _load(name)
-
-    def _is(self, value: ast.expr, kind: type) -> ast.expr:
-        """Test the exact kind of a value."""
-        return ast.Compare(ast.Attribute(value, "__class__", ast.Load()), [ast.Is()], [self.constant_of(kind)])
-
-    # -- values and names
-
-    def _constant(self, node: ast.Constant) -> ast.expr:
-        if node.value.__class__ not in {str, int, float, bool, type(None)}:
-            raise self.source.refuse(node, f"{type(node.value).__name__} cannot be written in an expression")
-        if isinstance(node.value, str) and len(node.value) > MAX_TEXT:
-            raise self.source.refuse(node, "the text is too long")
-        return ast.Constant(node.value)
-
-    def _name(self, node: ast.Name) -> ast.expr:
-        name = node.id
-        for scope in reversed(self._scopes):
-            if name in scope:
-                return _load(scope[name])
-        if name == GLOBAL:
-            name = "global"
-        if name in VARIABLES:
-            self.used.add(name)
-            return _load(f"u_{name}")
-        if name in self.environment.nodes:
-            return _load(self.references.setdefault(name, f"n{len(self.references)}"))
-        raise self._unknown_name(node, name)
-
-    def _unknown_name(self, node: ast.Name, name: str) -> Exception:
-        if name in self.functions:
-            return self.source.refuse(node, f"{name!r} is a function", f"Call it: `{name}(...)`.")
-        known = [*VARIABLES, *self.environment.nodes, *(one for scope in self._scopes for one in scope)]
-        close = [_SPELLINGS[name]] if name in _SPELLINGS else get_close_matches(name, known, n=1)
-        hint = "A value of the payload is written as `msg.name`."
-        return self.source.refuse(node, f"unknown name {name!r}", f"did you mean {close[0]!r}?" if close else hint)
-
-    def _variable(self, node: ast.expr, names: frozenset[str]) -> str:
-        """Give which of these variables a node is; "" for none."""
-        if not isinstance(node, ast.Name) or any(node.id in scope for scope in self._scopes):
-            return ""
-        name = "global" if node.id == GLOBAL else node.id
-        return name if name in names else ""
-
-    def _mapping(self, node: ast.expr) -> ast.expr | None:
-        """Give the mapping itself when a node is `metadata`, `global` or `vars`, which need no copy to be read."""
-        name = self._variable(node, _MAPPINGS)
-        if not name:
-            return None
-        if name == "metadata":
-            return ast.Attribute(_load("message"), "_metadata", ast.Load())
-        return self.constant_of(self.environment.root(name))
-
-    def _payload_owner(self, node: ast.expr) -> str | None:
-        """Give "" when a node is `msg`, the id of another node when it is the `msg` of its output."""
-        if self._variable(node, frozenset({"msg"})):
-            return ""
-        if isinstance(node, ast.Attribute) and node.attr == "msg":
-            return self._variable(node.value, self.environment.nodes - VARIABLES) or None
-        return None
-
-    def _payload(self, owner: str, at: ast.AST) -> ast.expr:
-        if not owner:
-            return self.invoke(payload, _load("message"), at=at)
-        self.references.setdefault(owner, f"n{len(self.references)}")
-        output = self.invoke(output_of, _load("ctx"), ast.Constant(owner), at=at)
-        return self.invoke(payload, output, at=at)
-
     # -- accesses
 
     def _attribute(self, node: ast.Attribute) -> ast.expr:
@@ -186,23 +64,23 @@ class PythonCompiler:
         if name.startswith("_"):
             hint = f"A key of a map is read with `[{name!r}]`."
             raise self.source.refuse(node, f"a name after a dot cannot begin with '_', as {name!r} does", hint)
-        owner = self._payload_owner(node.value) if name == "data" else None
+        owner = self.payload_owner(node.value) if name == "data" else None
         if owner is not None:
-            return self._payload(owner, node)
+            return self.payload_of(owner, node)
         path = self._property_path(node)
         if path is not None:
             return self.invoke(find_property, path[0], ast.Constant(path[1]), at=node)
-        mapping = self._mapping(node.value)
+        mapping = self.mapping_of(node.value)
         if mapping is not None:
             return ast.Subscript(mapping, ast.Constant(name), ast.Load())
         target = self.rewrite(node.value)
-        held = self._held(target)
+        held = self.held(target)
         if held is None:
             return self.invoke(guards.attribute, target, ast.Constant(name), at=node)
         first, again = held
         quick = ast.copy_location(ast.Subscript(again, ast.Constant(name), ast.Load()), node)
         return ast.IfExp(
-            self._is(first, dict), quick, self.invoke(guards.attribute, again, ast.Constant(name), at=node)
+            self.is_kind(first, dict), quick, self.invoke(guards.attribute, again, ast.Constant(name), at=node)
         )
 
     def _property_path(self, node: ast.Attribute) -> tuple[ast.expr, str] | None:
@@ -212,7 +90,7 @@ class PythonCompiler:
         while isinstance(target, ast.Attribute):
             names.append(target.attr)
             target = target.value
-        root = self._variable(target, frozenset({"global", "vars"}))
+        root = self.variable(target, frozenset({"global", "vars"}))
         if not root or len(names) < 2 or any(name.startswith("_") for name in names):
             return None
         return self.constant_of(self.environment.root(root)), ".".join(reversed(names))
@@ -220,10 +98,10 @@ class PythonCompiler:
     def _subscript(self, node: ast.Subscript) -> ast.expr:
         index = node.slice
         if isinstance(index, ast.Constant) and index.value == "data":
-            owner = self._payload_owner(node.value)
+            owner = self.payload_owner(node.value)
             if owner is not None:
-                return self._payload(owner, node)
-        target = self._mapping(node.value) or self.rewrite(node.value)
+                return self.payload_of(owner, node)
+        target = self.mapping_of(node.value) or self.rewrite(node.value)
         if not isinstance(index, ast.Slice):
             return ast.Subscript(target, self.rewrite(index), ast.Load())
         bounds = [None if bound is None else self.rewrite(bound) for bound in (index.lower, index.upper, index.step)]
@@ -247,7 +125,7 @@ class PythonCompiler:
             raise self.source.refuse(node, f"there is no function {name!r}", hint)
         arguments = self._arguments(node)
         if function.contextual:
-            arguments.insert(0, _load("ctx"))
+            arguments.insert(0, load("ctx"))
         made = ast.Call(self.constant_of(function.call), arguments, self._keywords(node))
         return self.charged(ast.copy_location(made, node), node)
 
@@ -272,12 +150,12 @@ class PythonCompiler:
         if name.startswith("_"):
             raise self.source.refuse(access, f"there is no method {name!r}")
         arguments, keywords = self._arguments(node), self._keywords(node)
-        mapping = self._mapping(access.value)
+        mapping = self.mapping_of(access.value)
         if mapping is not None and name == "get" and not keywords:
             return ast.Call(ast.Attribute(mapping, "get", ast.Load()), arguments, [])
         target = mapping or self.rewrite(access.value)
         kind = QUICK.get(name)
-        held = self._held(target) if kind and not keywords and _are_simple(arguments) else None
+        held = self.held(target) if kind and not keywords and _are_simple(arguments) else None
         if held is None or kind is None:
             made = self.invoke(call_method, target, ast.Constant(name), *arguments, at=node)
             made.keywords = keywords
@@ -285,14 +163,14 @@ class PythonCompiler:
         first, again = held
         quick = ast.copy_location(ast.Call(ast.Attribute(again, name, ast.Load()), arguments, []), node)
         slow = self.invoke(call_method, again, ast.Constant(name), *arguments, at=node)
-        made = ast.copy_location(ast.IfExp(self._is(first, kind), quick, slow), node)
+        made = ast.copy_location(ast.IfExp(self.is_kind(first, kind), quick, slow), node)
         return made if name == "get" else self.charged(made, node)
 
     def _host_method(self, access: ast.Attribute) -> Callable[..., Any] | None:
         """Give a method of an object that the host lends, by its name."""
         name = access.value.id if isinstance(access.value, ast.Name) else ""
         owner = self.environment.functions.get(name)
-        if owner is None or callable(owner) or any(name in scope for scope in self._scopes):
+        if owner is None or callable(owner) or any(name in scope for scope in self.scopes):
             return None
         method = None if access.attr.startswith("_") else getattr(owner, access.attr, None)
         if not callable(method):
@@ -308,7 +186,7 @@ class PythonCompiler:
         guard = _GUARDED.get(node.op.__class__)
         if guard is None:
             raise self.source.refuse(node, "'@' cannot be used in an expression")
-        held = self._held(left) if isinstance(right, ast.Name | ast.Constant) else None
+        held = self.held(left) if isinstance(right, ast.Name | ast.Constant) else None
         test = None if held is None else self._is_plain_number(node.op, held, right)
         if test is None or held is None:
             return self.charged(self.invoke(guard, left, right, at=node), node)
@@ -320,13 +198,13 @@ class PythonCompiler:
     ) -> ast.expr | None:
         """Give the test whether Python's own operator does no harm; `None` when there is none so simple."""
         first, again = left
-        is_float, is_int = self._is(first, float), self._is(again, int)
+        is_float, is_int = self.is_kind(first, float), self.is_kind(again, int)
         if isinstance(operator, ast.Add | ast.Mod):
             return ast.BoolOp(ast.Or(), [is_float, is_int])
         if not isinstance(operator, ast.Mult):
             return None
         if isinstance(right, ast.Name):
-            return ast.BoolOp(ast.And(), [is_float, self._is(right, float)])
+            return ast.BoolOp(ast.And(), [is_float, self.is_kind(right, float)])
         value: Any = right.value if isinstance(right, ast.Constant) else None
         if value.__class__ not in {int, float} or abs(value) > _SMALL:
             return None
@@ -347,7 +225,7 @@ class PythonCompiler:
         made: list[ast.expr] = []
         for index, operand in enumerate(operands):
             is_container = index > 0 and isinstance(node.ops[index - 1], ast.In | ast.NotIn)
-            made.append((self._mapping(operand) if is_container else None) or self.rewrite(operand))
+            made.append((self.mapping_of(operand) if is_container else None) or self.rewrite(operand))
         for index, operation in enumerate(node.ops):
             if isinstance(operation, ast.Is | ast.IsNot) and not any(map(_is_singleton, operands[index : index + 2])):
                 raise self.source.refuse(node, "'is' compares with None, True and False only", "Compare with `==`.")
@@ -397,22 +275,22 @@ class PythonCompiler:
         walk = guards.elements if all(map(_is_cheap, [*values, *node.generators])) else guards.steps
         scope: dict[str, str] = {}
         generators: list[ast.comprehension] = []
-        is_repeated = self._repeated
+        is_repeated = self.repeated
         for generator in node.generators:
             if generator.is_async:
                 raise self.source.refuse(generator.target, "'async' cannot be used in an expression")
-            self._in_iterable += 1
+            self.in_iterable += 1
             iterable = self.rewrite(generator.iter)
-            self._in_iterable -= 1
+            self.in_iterable -= 1
             if not generators:
-                self._scopes.append(scope)
-                self._repeated += 1
+                self.scopes.append(scope)
+                self.repeated += 1
             target = self._target(generator.target, scope)
-            paid = self.invoke(walk, _load("work"), iterable, at=generator.iter)
+            paid = self.invoke(walk, load("work"), iterable, at=generator.iter)
             generators.append(ast.comprehension(target, paid, [self.rewrite(test) for test in generator.ifs], 0))
         made = [self.rewrite(value) for value in values]
-        self._scopes.pop()
-        self._repeated = is_repeated
+        self.scopes.pop()
+        self.repeated = is_repeated
         whole = ast.DictComp(*made, generators) if len(made) == 2 else type(node)(made[0], generators)  # type: ignore[arg-type, call-arg]
         return self.charged(ast.copy_location(whole, node), node)
 
@@ -421,8 +299,8 @@ class PythonCompiler:
             return ast.copy_location(ast.Tuple([self._target(one, scope) for one in node.elts], ast.Store()), node)
         if not isinstance(node, ast.Name):
             raise self.source.refuse(node, "only names can stand between 'for' and 'in'")
-        self._count += 1
-        name = scope.setdefault(node.id, f"v{self._count}")
+        self.count += 1
+        name = scope.setdefault(node.id, f"v{self.count}")
         return ast.copy_location(ast.Name(name, ast.Store()), node)
 
 
@@ -432,24 +310,20 @@ _HANDLERS: Final[dict[type[ast.expr], Callable[[PythonCompiler, Any], ast.expr]]
     ast.BoolOp: PythonCompiler._boolop,
     ast.Call: PythonCompiler._call,
     ast.Compare: PythonCompiler._compare,
-    ast.Constant: PythonCompiler._constant,
+    ast.Constant: PythonCompiler.constant,
     ast.Dict: PythonCompiler._dict,
     ast.DictComp: PythonCompiler._comprehension,
     ast.IfExp: PythonCompiler._ifexp,
     ast.JoinedStr: PythonCompiler._joinedstr,
     ast.List: PythonCompiler._display,
     ast.ListComp: PythonCompiler._comprehension,
-    ast.Name: PythonCompiler._name,
+    ast.Name: PythonCompiler.name,
     ast.Set: PythonCompiler._display,
     ast.SetComp: PythonCompiler._comprehension,
     ast.Subscript: PythonCompiler._subscript,
     ast.Tuple: PythonCompiler._display,
     ast.UnaryOp: PythonCompiler._unaryop,
 }
-
-
-def _load(name: str) -> ast.expr:
-    return ast.Name(name, ast.Load())
 
 
 def _are_simple(arguments: list[ast.expr]) -> bool:
