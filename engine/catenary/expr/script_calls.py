@@ -15,9 +15,9 @@ from catenary.expr.script_values import (
     AS_JSON_OR_TEXT,
     arguments_of,
     encodable,
-    has_inexact,
     parse,
     restore_integers,
+    result_of,
 )
 from catenary.jsontext import dumps
 
@@ -109,10 +109,9 @@ class SharedScript:
             if answer.startswith("!"):
                 raise self._told_error(answer[1:])
             try:
-                value = parse(answer)
+                return result_of(answer, message)
             except (ValueError, RecursionError):
                 raise deep_error(self.source) from None
-            return restore_integers(value, message) if has_inexact(answer) else value
         if isinstance(answer, float) and answer.is_integer():
             answer = int(answer)
         if isinstance(answer, int) and abs(answer) >= 2**53:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from catenary.jsontext import dumps, loads
+from catenary.jsontext import dumps, loads, loads_small
 from catenary.message import BINARY, JSON, metadata_text
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ AS_JSON, AS_TEXT, AS_BYTES, AS_JSON_OR_TEXT = 0, 1, 2, 3
 """How a payload is read; `script_realm.js` has the same numbers."""
 
 _LONE_SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
-_BEYOND_EXACT = re.compile(r"[0-9](?:[0-9]{15}|e\+[0-9])")  # one class of characters in front is found quickest
+_LARGE = re.compile(r"[1-9][0-9]{15}")
 _EXACT = 2**53
 
 
@@ -28,13 +28,14 @@ def arguments_of(message: Message, json_kind: int) -> tuple[int, str, str, str, 
         kind = json_kind
     elif data_type == BINARY:
         kind, raw_bytes = AS_BYTES, _byte_list(message.data)
+    message_type, metadata = message.type, message.metadata
     return (
         kind,
         payload if payload.isascii() else encodable(payload),
         raw_bytes,
-        _metadata_text(message.metadata) if message.metadata else "{}",
-        encodable(message.type),
-        encodable(data_type),
+        _metadata_text(metadata) if metadata else "{}",
+        message_type if message_type.isascii() else encodable(message_type),
+        data_type if data_type.isascii() else encodable(data_type),
     )
 
 
@@ -57,9 +58,14 @@ def parse(text: str) -> Json:
         return loads(_LONE_SURROGATE.sub(r"\1\\ufffd", text))
 
 
-def has_inexact(text: str) -> bool:
-    """Tell whether a result may hold integers that lost digits inside the engine."""
-    return _BEYOND_EXACT.search(text) is not None
+def result_of(text: str, message: Message) -> Json:
+    """Read the result of a script, with the digits of large integers. Raises: as `parse`."""
+    if _LARGE.search(text) is not None or "e+" in text:
+        return restore_integers(parse(text), message)
+    try:
+        return loads_small(text)
+    except ValueError:
+        return parse(text)
 
 
 def restore_integers(result: Json, message: Message) -> Json:
@@ -118,7 +124,8 @@ def _exact_value(value: float, path: _Path, known: dict[_Path, int]) -> float:
 
 def _metadata_text(metadata: Metadata) -> str:
     texts = {key: value if value.__class__ is str else metadata_text(value) for key, value in metadata.items()}
-    return encodable(dumps(texts))
+    text = dumps(texts)
+    return text if text.isascii() else encodable(text)
 
 
 def _byte_list(data: str | bytes) -> str:
