@@ -1,4 +1,9 @@
-"""Regular expressions of chain authors: linear time with google-re2, else only such as cannot run away."""
+"""Regular expressions of chain authors: linear time with google-re2, else only such as cannot run away.
+
+With google-re2 (extra `regex`) a search takes time in proportion to the text, whatever the pattern is. Without it
+Python's own engine is used, which may try every way a pattern can fit; so patterns for which that could take long are
+refused with an error that names the extra, when they are literal already at load. `BEYOND` says what neither can do.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 MAX_PATTERN: Final = 1_000
+"""Characters a pattern may have."""
+
+BEYOND: Final = (
+    ("`(?=a)` `(?!a)` `(?<=a)` `(?<!a)`", "Look-around: test twice instead, `x matches 'a' and x not matches 'b'`."),
+    (r"`(a)\1` `(?P=name)`", "References to what a group found: compare the parts with `split` and `==`."),
+    ("`(?>a)` `a*+`", "Atomic groups and possessive repeats: they only save time, which is linear anyway."),
+    ("`(?(1)a|b)`", "Conditions on groups: write two patterns and `or`."),
+    ("`a{1001}`", "More than 1,000 repeats by number: check the length with `len`."),
+)
+"""What no pattern may have, and what to do instead."""
+
 _MAX_COST: Final = 50_000_000  # steps of a backtracking search: well below a second
 _MAX_CHOICES: Final = 5_000
+_MAX_REPEATS: Final = 1_000  # as google-re2 has it
+_UNBOUNDED: Final = import_module("re._constants").MAXREPEAT
 _LONG_REPEAT: Final = 20  # a repeat that may end at so many places counts as one without a bound
 
 try:
@@ -72,8 +90,8 @@ def _guarded(pattern: str) -> Callable[[str], bool]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compiled = re.compile(pattern)
-            tree = import_module("re._parser").parse(pattern)
+            compiled = re.compile(pattern, re.ASCII)  # `\d` and `\w` are ASCII with google-re2
+            tree = import_module("re._parser").parse(pattern, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
         raise PatternError(f"not a regular expression: {error}") from None
     cost = _Cost()
@@ -107,16 +125,18 @@ class _Cost:
             name = str(operation)
             if name in {"GROUPREF", "ASSERT", "ASSERT_NOT", "GROUPREF_EXISTS"}:
                 raise PatternError("back references and look-around are not supported")
-            if name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
+            if name in {"ATOMIC_GROUP", "POSSESSIVE_REPEAT"}:
+                raise PatternError("atomic groups and possessive repeats are not supported")
+            if name in {"MAX_REPEAT", "MIN_REPEAT"}:
                 self._repeat(*argument, is_inside=is_inside)
             elif name == "SUBPATTERN":
                 self.add(argument[3], is_inside=is_inside)
-            elif name == "ATOMIC_GROUP":
-                self.add(argument, is_inside=is_inside)
             elif name == "BRANCH":
                 self._branches(argument[1], is_inside=is_inside)
 
     def _repeat(self, least: int, most: int, body: Iterable[Any], *, is_inside: bool) -> None:
+        if least > _MAX_REPEATS or (most != _UNBOUNDED and most > _MAX_REPEATS):
+            raise PatternError(f"a part is repeated more than {_MAX_REPEATS} times")
         if is_inside and least != most:
             raise PatternError(
                 "a repeat within a repeat can take for ever; rewrite the pattern, or install catenary[regex]"

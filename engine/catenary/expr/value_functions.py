@@ -86,7 +86,7 @@ def _general_float(value: float) -> str:
     return f"{digits.removesuffix('.0')}e{'-' if number < 0 else '+'}{abs(number):02d}"
 
 
-@function("toJSON", 1, takes=".", examples=(("toJSON({b: 1, a: '<'})", '{\n  "a": "\\u003c",\n  "b": 1\n}'),))
+@function("toJSON", 1, takes=".", examples=(("toJSON('<')", '"\\u003c"'), ("toJSON([])", "[]")))
 def to_json(value: Json) -> str:
     """Write a value as JSON, indented by two blanks, keys sorted."""
     return json_text(value, indent="  ", escape_html=True)

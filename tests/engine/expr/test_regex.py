@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from importlib import import_module
 
@@ -91,3 +93,59 @@ def test_half_a_surrogate_pair_is_no_pattern_and_matches_as_the_replacement_char
     with pytest.raises(regex.PatternError, match="surrogate"):
         regex.pattern_of("\ud800")
     assert regex.pattern_of("^a.b$")("a\udc80b")
+
+
+BEYOND = [
+    r"(?=a)",
+    r"(?!a)b",
+    r"(?<=a)b",
+    r"(?<!a)b",
+    r"(a)\1",
+    r"(?P<n>a)(?P=n)",
+    r"(?>a)",
+    r"a*+",
+    r"(a)(?(1)b|c)",
+    r"a{1001}",
+]
+
+
+@pytest.mark.parametrize("pattern", BEYOND)
+def test_what_no_pattern_may_have_is_refused_with_re2_and_without(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(regex.PatternError):
+        regex.pattern_of(pattern)
+    monkeypatch.setattr(regex, "re2", import_module("re2"))
+    regex.pattern_of.cache_clear()
+    with pytest.raises(regex.PatternError):
+        regex.pattern_of(pattern)
+
+
+def test_a_search_with_re2_takes_time_in_proportion_to_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regex, "re2", import_module("re2"))
+    regex.pattern_of.cache_clear()
+    expression = Expression.compile(r"msg.s matches '^(([a-z])+.)+[A-Z]([a-z])+$' or msg.s matches '(x+x+)+y'")
+    began = time.monotonic()
+    assert not expression.evaluate(Message({"s": "a" * 300_000}))
+    assert not expression.evaluate(Message({"s": "x" * 300_000}))
+    assert time.monotonic() - began < 5
+
+
+def test_without_the_extra_ordinary_patterns_work_and_dangerous_ones_name_it() -> None:
+    program = """
+import sys
+sys.modules["re2"] = None  # what an import finds when the extra is not installed
+from catenary.errors import ExpressionError
+from catenary.expr import Expression
+from catenary.message import Message
+assert Expression.compile("msg.s matches '^[a-z]+$'").evaluate(Message({"s": "abc"}))
+try:
+    Expression.compile("msg.s matches '(a+)+$'")
+except ExpressionError as error:
+    assert "install catenary[regex]" in str(error), error
+else:
+    raise SystemExit("a dangerous pattern was let through")
+print("sound")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "sound\n", done.stderr
