@@ -48,8 +48,8 @@ def function_page() -> str:
         _METHODS,
         "## Regular expressions",
         "`text matches pattern` tells whether the pattern is found anywhere in the text; `^` and `$` bind it to the "
-        "ends, `(?i)` takes capitals for small letters, `\\d`, `\\w`, `\\s` and `\\b` know ASCII only. A pattern has at "
-        f"most {MAX_PATTERN} characters; a literal one is checked when the chain is loaded. With the extra `regex` "
+        "ends, `(?i)` takes capitals for small letters, `\\d`, `\\w`, `\\s` and `\\b` know ASCII only. A pattern has "
+        f"at most {MAX_PATTERN} characters; a literal one is checked when the chain is loaded. With the extra `regex` "
         "(google-re2) a search takes time in proportion to the length of the text, whatever the pattern is. Without it "
         "`$` also matches before a line break at the end, and patterns that could take very long (repeats or "
         "alternatives within repeats, texts too long for several repeats) are refused with an error that names the "

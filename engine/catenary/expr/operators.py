@@ -1,4 +1,9 @@
-"""The operators of the language, guarded: what is no number is never added, and nothing grows without bound."""
+"""The operators of the language, guarded: what is no number is never added, and nothing grows without bound.
+
+Numbers of a payload are integers or floats as they are written there. Integers are exact at any size and never wrap, so
+that what was sent comes out again digit by digit; a literal has at most 64 bits, and the functions on bits work on 64.
+An integer and a float make a float; `/` and `**` always do.
+"""
 
 from __future__ import annotations
 
