@@ -79,9 +79,7 @@ class Source:
         line, column = error.lineno or 1, error.offset or 1
         at = sum(len(one) + 1 for one in self._lines[: line - 1]) + column - 2
         text = error.msg
-        if (
-            "never closed" in text or "does not match" in text
-        ):  # those may be our parentheses
+        if "never closed" in text or "does not match" in text:  # those may be our parentheses
             try:
                 _parse(self._parsed[1:-2].lstrip())
             except SyntaxError as plain:
