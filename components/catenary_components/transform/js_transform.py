@@ -47,8 +47,9 @@ class JsTransform(Component[JsTransformConfig]):
     among them JSON. NaN, functions and promises in an object are refused, for JSON cannot hold them.
 
     A script that throws, or returns no object, sends the message unchanged by `Failure`. `msg` is the parsed payload
-    and the script's own; empty JSON is empty text here. Integers beyond 2^53 lose digits in the script. A blank script,
-    or the default one, passes the message on byte by byte.
+    and the script's own; empty JSON is empty text here. Integers beyond 2^53 lose digits in the script, and have them
+    all again in the result where the script left them alone. A blank script, or the default one, passes the message on
+    byte by byte.
     """
 
     relations = (SUCCESS, FAILURE)
