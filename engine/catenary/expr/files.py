@@ -17,6 +17,7 @@ read_files: Final[ContextVar[list[Path] | None]] = ContextVar("read_files", defa
 """Set to a list, it gets the path of each file that is read, for those who show where a text came from."""
 
 MAX_PATH: Final = 4_096
+_ROOTS: Final = "real roots"
 _WEB: Final = ("http://", "https://")
 
 
@@ -67,7 +68,7 @@ def locate(path: object, environment: Environment) -> Path | None:
         raise EvaluationError(f"a path has at most {MAX_PATH} characters, not {len(path)}")
     if path.lower().startswith(_WEB):
         raise EvaluationError("include() of web addresses is off; allow it on the engine, or use a `restApiCall` node")
-    roots = [root.resolve() for root in environment.roots]
+    roots = _real_roots(environment)
     if not roots:
         raise EvaluationError(f"{path!r} cannot be read: no folder is allowed; set `global.data_dir`, or allow one")
     try:
@@ -76,14 +77,24 @@ def locate(path: object, environment: Environment) -> Path | None:
         return None
 
 
-def _below(path: str, roots: list[Path]) -> Path | None:
+def _real_roots(environment: Environment) -> list[str]:
+    """Give the real paths of the allowed folders, each with a separator at its end; they are looked up once."""
+    known: list[str] | None = environment.programs.get(_ROOTS)
+    if known is None:
+        known = [os.path.realpath(root).rstrip(os.sep) + os.sep for root in environment.roots]
+        environment.programs[_ROOTS] = known
+    return known
+
+
+def _below(path: str, roots: list[str]) -> Path | None:
     is_inside = False
-    for candidate in [Path(path), *[root / path for root in roots]]:
-        real = candidate.resolve()
-        if any(real.is_relative_to(root) for root in roots):
+    for candidate in [path] if Path(path).is_absolute() else [*[root + path for root in roots], path]:
+        real = os.path.realpath(candidate)
+        if any(real.startswith(root) or real + os.sep == root for root in roots):
             is_inside = True
-            if real.is_file():
-                return real
+            found = Path(real)
+            if found.is_file():
+                return found
     if not is_inside:
         raise EvaluationError(f"{path!r} is outside of the folders that this chain may read")
     return None

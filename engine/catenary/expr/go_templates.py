@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from catenary.errors import TemplateError
-from catenary.expr.problems import syntax_problem
+from catenary.expr.problems import shorten, syntax_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,9 +61,9 @@ def _problem(source: str, position: int, found: str, name: str) -> ExpressionErr
     translated = translate(source)
     row = source.count("\n", 0, position)
     line = translated.split("\n")[row] if translated.count("\n") == source.count("\n") else ""
-    shown = " ".join(found.split())
+    shown = shorten(found)
     text = f"{shown!r} is a template of Go; documents are written in Jinja2"
-    hint = f"In Jinja2 this line is: {line.strip()}" if line else "Write it in Jinja2."
+    hint = f"In Jinja2 this line is: {shorten(line, 400)}" if line.strip() else "Write it in Jinja2."
     where = f"{name}: " if name else ""
     return syntax_problem(TemplateError, where + text, source=source, position=position, hint=hint)
 
