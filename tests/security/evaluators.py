@@ -42,7 +42,7 @@ def environment(folder: Path) -> Environment:
         functions={"greet": greet},
         nodes=frozenset({"before"}),
         roots=(folder / "inside",),
-        script_timeout_s=0.5,
+        script_timeout_s=0.25,
     )
 
 

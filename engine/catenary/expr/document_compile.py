@@ -12,7 +12,7 @@ from catenary.errors import TemplateError
 from catenary.expr.document_engine import DocumentEnvironment
 from catenary.expr.environment import VARIABLES
 from catenary.expr.operators import EvaluationError
-from catenary.expr.problems import syntax_problem
+from catenary.expr.problems import shorten, syntax_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +79,7 @@ def compile_problem(error: BaseException, source: str, name: str) -> ExpressionE
         text = "the document is nested too deeply" if isinstance(error, RecursionError | SyntaxError) else str(error)
         return TemplateError(f"{name}: {text}" if name else text, source=source)
     file = error.name or name
-    text = (error.message or "it cannot be read").rstrip(".")
+    text = shorten(error.message or "it cannot be read", 300).rstrip(".")
     if Path(file).is_absolute() and (not name or not file.endswith(name.lstrip("./"))):
         return TemplateError(f"{Path(file).name}, line {error.lineno}: {text}", source=source)
     lines = source.split("\n")

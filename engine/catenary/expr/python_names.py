@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr import python_operators as guards
 from catenary.expr.environment import VARIABLES, output_of, payload
+from catenary.expr.lower import FREE_WEIGHT, MAKER_WEIGHT
 from catenary.expr.operators import MAX_TEXT
 from catenary.expr.python_syntax import GLOBAL, Source
 
@@ -40,6 +41,7 @@ class PythonNames:
         self.used: set[str] = set()
         self.references: dict[str, str] = {}
         self.uses_budget = False
+        self.made = 0  # the weight of what was made outside of comprehensions
         self.scopes: list[dict[str, str]] = []
         self._names: dict[int, str] = {}
         self.count = 0
@@ -61,8 +63,11 @@ class PythonNames:
         return ast.copy_location(ast.Call(self.constant_of(function), list(arguments), []), at)
 
     def charged(self, made: ast.expr, at: ast.AST) -> ast.expr:
-        """Let a value that was made be paid for, where that may happen many times."""
-        if not self.repeated:
+        """Let a value that was made be paid for, where that may happen many times, or many such stand in one text."""
+        is_written = isinstance(made, ast.List | ast.Tuple | ast.Set | ast.Dict)  # no longer than the text
+        if not is_written:
+            self.made += MAKER_WEIGHT if isinstance(made, ast.Call) else 1
+        if not self.repeated and (is_written or self.made <= FREE_WEIGHT):
             return made
         self.uses_budget = True
         return self.invoke(guards.charge, load("work"), made, at=at)
