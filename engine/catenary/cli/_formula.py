@@ -59,6 +59,11 @@ def tell_failure(text: str, hint: str = "") -> None:
         click.echo(f"  hint: {_printable(hint)}", err=True)
 
 
+def tell_warning(text: str) -> None:
+    """Write to stderr what is probably not meant so."""
+    click.echo(f"{click.style('warning', fg='yellow', bold=True)}: {_printable(text)}", err=True)
+
+
 def say(text: str) -> None:
     """Write a line to stdout; half characters, which no encoding has, as escapes."""
     click.echo(_printable(text))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +12,7 @@ from catenary.cli._pairs import bad, split_pair
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from catenary.cache import Cache
     from catenary.cli._input import Source
     from catenary.message import Message
 
@@ -64,14 +65,35 @@ def message_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A message, and what other nodes put out. It stands in for the context of a run, of which it has nothing else."""
+    """A message, and what other nodes put out. It stands in for the context of a run; its caches are its own."""
 
     message: Message
     outputs: Mapping[str, Message]
+    node_id: str = ""
+    chain_id: str = ""
+    _caches: dict[str, Cache] = field(default_factory=dict[str, "Cache"], repr=False)
 
     def output(self, node_id: str) -> Message | None:
         """Give what a node put out; `None` when nobody said."""
         return self.outputs.get(node_id)
+
+    @property
+    def chain_cache(self) -> Cache:
+        """What scripts have under `$ctx.ChainCache()`: empty at first."""
+        return self._cache("chain")
+
+    @property
+    def global_cache(self) -> Cache:
+        """What scripts have under `$ctx.GlobalCache()`: empty at first."""
+        return self._cache("global")
+
+    def _cache(self, name: str) -> Cache:
+        if name not in self._caches:
+            from catenary.cache import MemoryCache
+            from catenary.clock import SystemClock
+
+            self._caches[name] = MemoryCache(SystemClock())
+        return self._caches[name]
 
     def with_data(self, raw: bytes) -> Given:
         """Give the same with other data, which is taken as the message's data type says."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from catenary.cli._formula import compiled, failure_text, say, shown, tell_failure
+from catenary.cli._formula import compiled, failure_text, say, shown, tell_failure, tell_warning
 from catenary.cli.errors import FAILED
 from catenary.errors import ExpressionError
 
@@ -53,6 +53,8 @@ class Session:
             self._write_json(result)
         elif result["ok"]:
             say(result["text"] if self.raw else result["json"])
+            for warning in result.get("warnings", ()):
+                tell_warning(label + warning)
         else:
             tell_failure(label + result["error"]["shown"], result["error"]["hint"])
         return 0 if result["ok"] else FAILED
@@ -73,7 +75,16 @@ class Session:
         except EvaluationError as error:
             hint = "" if self.raw else "Print it as text with --raw."
             return {"ok": False, "error": {"text": str(error), "shown": str(error), "hint": hint}}
-        return result
+        warnings = self._warnings(source)
+        return {**result, "warnings": warnings} if warnings else result
+
+    def _warnings(self, source: str) -> list[str]:
+        """Tell names of an expression that are nil because nobody knows them, and are like known ones."""
+        from catenary.expr.advice import doubtful
+
+        if self.kind != "expression":
+            return []
+        return [str(doubt) for doubt in doubtful(source, self.environment) if doubt.close]
 
     def _write_json(self, result: dict[str, Any]) -> None:
         say(_as_json(result))

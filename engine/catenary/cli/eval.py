@@ -72,8 +72,8 @@ def evaluate(ctx: click.Context, source: str | None, **options: Any) -> None:
     Properties, which expressions read as global.KEY, are given as for `catenary run`. include() reads files below the
     current folder, below --root when it is given, and below global.data_dir.
 
-    With --format json stdout gets one object a value: ok, value, text, kind, and error with text, hint, line and
-    column when it failed.
+    A name that nobody knows is nil; when it is like a known one, a warning on stderr says so. With --format json stdout
+    gets one object a value: ok, value, text, kind, warnings, and error with text, hint, line and column when it failed.
 
     Exit codes: 0 there is a value, 1 EXPR is wrong or failed on the message, 2 wrong usage, 3 the chain of --chain is
     no chain, 130 interrupted.

@@ -69,6 +69,23 @@ def test_a_script_is_the_body_of_a_function(call: Call) -> None:
     assert call("eval", "--js", "return {t: msg.t * 2}", "-d", '{"t": 21}').stdout == '{"t":42}\n'
 
 
+def test_a_script_has_caches_of_its_own(call: Call) -> None:
+    source = "const c = $ctx.ChainCache(); c.Set('a', [1]); return [c.Get('a'), $ctx.GlobalCache().Has('a')]"
+
+    assert call("eval", "--js", source).stdout == "[[1],false]\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "printed"),
+    [
+        ("--document", "{% for x in msg.xs %}{{ x }},{% endfor %}{{ site }}", '"1,2,north"'),
+        ("--python", "[x * 2 for x in msg.xs]", "[2,4]"),
+    ],
+)
+def test_documents_and_python_expressions_are_evaluated(call: Call, kind: str, source: str, printed: str) -> None:
+    assert call("eval", kind, source, "-d", '{"xs": [1, 2]}', "-m", "site=north").stdout == printed + "\n"
+
+
 def test_format_json_is_one_object(call: Call) -> None:
     result = call("eval", "msg.t", "-d", '{"t": 41}', "--format", "json")
 
@@ -137,6 +154,15 @@ def test_wrong_usage_is_told(call: Call, args: list[str], said: str) -> None:
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
+
+
+def test_a_name_that_is_like_a_known_one_is_warned_of(call: Call) -> None:
+    result = call("eval", "metdata")
+
+    assert (result.exit_code, result.stdout) == (0, "null\n")
+    assert result.stderr == "warning: unknown name 'metdata'; did you mean 'metadata'?\n"
+    assert call("eval", "nothing").stderr == ""
+    assert json.loads(call("eval", "metdata", "--format", "json").stdout)["warnings"]
 
 
 # What the expression sees
