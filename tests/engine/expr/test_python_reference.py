@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from hypothesis import example, given, settings
@@ -72,7 +73,20 @@ def _extend(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )  # fmt: skip
 
 
-sources = st.recursive(scalars | names, _extend, max_leaves=8)
+DEPTH = 3
+
+
+@cache
+def _level(depth: int) -> st.SearchStrategy[str]:
+    return _extend(sources(depth - 1))
+
+
+@st.composite
+def sources(draw: st.DrawFn, depth: int = DEPTH) -> str:
+    is_leaf = depth == 0 or (depth < DEPTH and draw(st.booleans()))
+    return draw(scalars | names if is_leaf else _level(depth))
+
+
 leaves = (
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([2.5, 1e300, 10**20]) | st.text("ab1 ", max_size=3)
 )
@@ -101,7 +115,7 @@ def outcome_of(call: Any) -> tuple[str, str]:
 
 
 @settings(max_examples=times(100))
-@given(source=sources, data=payloads)
+@given(source=sources(), data=payloads)
 @example(source="[[x, x] for x in msg.l]", data={"l": [1, [2]]})
 @example(source="[x for x in [y for y in msg.l] if x in msg.l]", data={"l": [1, 2]})
 @example(source="msg.o.p.q", data={"o": {"p": {"q": 1}}})
