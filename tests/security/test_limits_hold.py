@@ -95,3 +95,7 @@ def test_a_long_sum_of_texts_is_counted() -> None:
 
 def test_many_small_values_in_one_expression_are_fine() -> None:
     assert evaluated(f"[{', '.join(['upper(msg.a) + lower(msg.a)'] * 500)}]", {"a": "x"}) == ["Xx"] * 500
+
+
+def test_half_a_surrogate_pair_in_a_bytes_literal_is_a_question_mark() -> None:
+    assert evaluated("b'a\udcf8'") == b"a?"

@@ -211,7 +211,7 @@ def _unexpected_hint(char: str) -> str:
 
 def _bytes_value(content: str) -> bytes:
     """Give the bytes of a bytes literal: `\\xff` is the byte 255, characters beyond Latin-1 are their UTF-8."""
-    return b"".join(bytes([ord(char)]) if ord(char) < 256 else char.encode() for char in content)
+    return b"".join(bytes([ord(char)]) if ord(char) < 256 else char.encode("utf-8", "replace") for char in content)
 
 
 def _number_value(digits: str) -> int | float:
