@@ -1,17 +1,18 @@
-"""S: scripts with their time and memory limits on: what one more node costs, and a filter before a transform."""
+"""S: scripts with their time and memory limits on: a call, one more node of a chain, a filter before a transform."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import chains
-from measuring import awaiting
+from measuring import awaiting, calling
 from table import Goal
 
-from catenary import Engine, Message
+from catenary import Engine, Message, Script
 from catenary.defaults import ChainDefaults
-from catenary.errors import ChainError
+from catenary.errors import ChainError, ScriptError
+from catenary_components.transform.js_transform import JsTransformConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,27 +23,39 @@ if TYPE_CHECKING:
 
 FEW, MANY = 2, 12
 NODES = {
-    "jsFilter": ("True", {"jsScript": chains.SCRIPT_FILTER}, Goal(figure=8)),
-    "jsTransform": ("Success", {"jsScript": chains.SCRIPT_TRANSFORM}, Goal(figure=14)),
-    "pyFilter": ("True", {"pyScript": "msg.t > 40"}, Goal()),
+    "jsFilter": ("True", {"jsScript": chains.SCRIPT_FILTER}),
+    "jsTransform": ("Success", {"jsScript": chains.SCRIPT_TRANSFORM}),
+    "pyFilter": ("True", {"expr": "msg.t > 40"}),
 }
+CALL_GOALS = {"jsFilter": Goal(figure=8), "jsTransform": Goal(figure=14)}
 CHAIN_GOAL = Goal(figure=18)
 
 
 def rows(bench: Bench) -> list[Row]:
     """Measure the script nodes with each JavaScript engine."""
-    made = _rows(bench, "quickjs", list(NODES))
-    if "script_engine" in ChainDefaults.__dataclass_fields__:
-        made += _rows(bench, "v8", ["jsFilter", "jsTransform"])
-    return made
+    return [*_calls(bench), *_rows(bench, "quickjs", list(NODES)), *_rows(bench, "v8", ["jsFilter", "jsTransform"])]
 
 
-def _rows(bench: Bench, script_engine: str, names: list[str]) -> list[Row]:
+def _calls(bench: Bench) -> list[Row]:
+    """Measure the scripts of both nodes, called on one message again and again."""
+    message = Message(chains.TEXT, "telemetry", metadata={"kind": "a"})
+    try:
+        keep = Script.compile(chains.SCRIPT_FILTER).call
+        change = JsTransformConfig.model_validate({"jsScript": chains.SCRIPT_TRANSFORM}).js_script.call
+    except ScriptError as error:
+        print(f"left out: {error}", file=sys.stderr)
+        return []
+    cases = {"jsFilter": calling(lambda: keep(message)), "jsTransform": calling(lambda: change(message))}
+    measured = bench.measure(cases)
+    return [measured.row("S", f"call of `{name}`, quickjs", name, goal=CALL_GOALS[name]) for name in cases]
+
+
+def _rows(bench: Bench, script_engine: Literal["quickjs", "v8"], names: list[str]) -> list[Row]:
     """Measure one more node of each type, and the chain; what is not installed is left out."""
-    engine = Engine(defaults=_defaults(script_engine))
+    engine = Engine(defaults=ChainDefaults(script_engine=script_engine))
     cases: dict[str, Callable[[int], None] | None] = {"chain": _case(engine, chains.script_chain())}
     for name in names:
-        relation, configuration, _ = NODES[name]
+        relation, configuration = NODES[name]
         for size in (FEW, MANY):
             chain = chains.row_of(size, name, relation, configuration=configuration)
             cases[f"{name} {size}"] = _case(engine, chain)
@@ -52,18 +65,12 @@ def _rows(bench: Bench, script_engine: str, names: list[str]) -> list[Row]:
     for name in names:
         if f"{name} {MANY}" in measured.samples:
             hop = measured.samples.marginal(f"{name} {FEW}", f"{name} {MANY}", MANY - FEW)
-            goal = NODES[name][2] if is_default else Goal()
             title = f"one more `{name}`" + ("" if name == "pyFilter" else f", {script_engine}")
-            made.append(measured.row("S", title, hop, goal=goal))
+            made.append(measured.row("S", title, hop))
     if "chain" in measured.samples:
         goal = CHAIN_GOAL if is_default else Goal()
         made.append(measured.row("S", f"chain `jsFilter` -> `jsTransform`, {script_engine}", "chain", goal=goal))
     return made
-
-
-def _defaults(script_engine: str) -> ChainDefaults:
-    chosen: dict[str, Any] = {} if script_engine == "quickjs" else {"script_engine": script_engine}
-    return ChainDefaults(**chosen)
 
 
 def _case(engine: Engine, chain: dict[str, Any]) -> Callable[[int], None] | None:
