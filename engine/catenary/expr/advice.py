@@ -15,6 +15,7 @@ from catenary.expr import syntax
 from catenary.expr.environment import VARIABLES
 from catenary.expr.functions import functions_of
 from catenary.expr.parser import parse
+from catenary.expr.shapes import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -144,17 +145,10 @@ def _paths_of(root: syntax.Node) -> list[_Path]:
         keys: list[str] = []
         target = node
         while isinstance(target, syntax.Field | syntax.Index):
-            key = _key_of(target)
+            key = key_of(target)
             keys = [key, *keys] if key else []  # what follows a computed key is not known
             target = target.target
             inner.add(id(target))
         if isinstance(target, syntax.Name) and target.name not in declared:
             paths.append(_Path(target.name, tuple(keys)))
     return paths
-
-
-def _key_of(node: syntax.Field | syntax.Index) -> str:
-    if isinstance(node, syntax.Field):
-        return node.name
-    is_text = isinstance(node.index, syntax.Constant) and isinstance(node.index.value, str)
-    return cast("str", cast("syntax.Constant", node.index).value) if is_text else ""

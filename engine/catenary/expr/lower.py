@@ -15,6 +15,7 @@ from catenary.expr import syntax
 from catenary.expr.constants import Constants
 from catenary.expr.environment import VARIABLES
 from catenary.expr.problems import syntax_problem
+from catenary.expr.shapes import key_of, member, row_before
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -91,7 +92,7 @@ class Lowering:
             return ready
         self._depth += 1
         if self._depth > _DEEP:
-            for inner in reversed(_first_operands(node)):
+            for inner in reversed(row_before(node)):
                 self._ready[id(inner)] = self._lower_one(inner)
         lowered = self._lower_one(node)
         self._depth -= 1
@@ -278,14 +279,14 @@ class Lowering:
             return self.owners.get(next(local for name, local in reversed(self.locals) if name == target.name))
         if self._is_variable(target, frozenset({"msg"})):
             return ""
-        owner = _member(target, "msg")
+        owner = member(target, "msg")
         if owner is None:
             return None
         if isinstance(owner, syntax.AllNames):
             return ""
-        node_id = owner.name if isinstance(owner, syntax.Name) else _key_of(owner)
+        node_id = owner.name if isinstance(owner, syntax.Name) else key_of(owner)
         is_node = node_id in self.scope.nodes - VARIABLES and (
-            self._is_variable(owner, frozenset({node_id})) or _member(owner, node_id) is not None
+            self._is_variable(owner, frozenset({node_id})) or member(owner, node_id) is not None
         )
         if not is_node:
             return None
@@ -373,39 +374,6 @@ class Lowering:
 
 
 _ITEMS: Final = {"#": "item", "#index": "index", "#acc": "acc"}
-
-
-def _first_operands(node: syntax.Node) -> list[syntax.Node]:
-    """Give the operand that a row of operators or accesses begins with, the row's part up to the second, and so on."""
-    row: list[syntax.Node] = []
-    while True:
-        if isinstance(node, syntax.Binary):
-            node = node.left
-        elif isinstance(node, syntax.Field | syntax.Index | syntax.Slice | syntax.Method):
-            node = node.target
-        else:
-            return row
-        row.append(node)
-
-
-def _member(node: syntax.Node, name: str) -> syntax.Node | None:
-    """Give `x` for `x.name` and `x['name']`, when `x` is a name, `$env` or a member of `$env`."""
-    if _key_of(node) != name:
-        return None
-    target = node.target if isinstance(node, syntax.Field | syntax.Index) else None
-    is_plain = isinstance(target, syntax.Name | syntax.AllNames) or (
-        isinstance(target, syntax.Field | syntax.Index) and isinstance(target.target, syntax.AllNames)
-    )
-    return target if is_plain else None
-
-
-def _key_of(node: syntax.Node) -> str:
-    """Give the `k` of `x.k` and `x['k']`; "" for anything else."""
-    if isinstance(node, syntax.Field):
-        return node.name
-    if isinstance(node, syntax.Index) and isinstance(node.index, syntax.Constant) and isinstance(node.index.value, str):
-        return node.index.value
-    return ""
 
 
 def _at(node: ast.expr, span: syntax.Span) -> ast.expr:
