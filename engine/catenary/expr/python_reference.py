@@ -59,6 +59,7 @@ class PythonReference:
             ast.Subscript: self._eval_subscript,
             ast.Call: self._eval_call,
             ast.SetComp: self._eval_setcomp,
+            ast.Dict: self._eval_dict,
             ast.JoinedStr: self._eval_joinedstr,
         }
 
@@ -112,6 +113,15 @@ class PythonReference:
 
     def _eval_setcomp(self, node: ast.SetComp) -> Json:
         return set(self._comprehend(ast.ListComp(node.elt, node.generators)))
+
+    def _eval_dict(self, node: ast.Dict) -> Json:
+        made: dict[Json, Json] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                made |= {**self._eval(value)}  # simpleeval would take pairs, and empty text, for a map too
+            else:
+                made[self._eval(key)] = self._eval(value)
+        return made
 
     def _eval_joinedstr(self, node: ast.JoinedStr) -> Json:
         return guards.joined([self._part(part) for part in node.values])

@@ -114,12 +114,13 @@ def outcome_of(call: Any) -> tuple[str, str]:
     return type(value).__name__, repr(value)
 
 
-@settings(max_examples=times(100))
+@settings(max_examples=times(60))
 @given(source=sources(), data=payloads)
 @example(source="[[x, x] for x in msg.l]", data={"l": [1, [2]]})
 @example(source="[x for x in [y for y in msg.l] if x in msg.l]", data={"l": [1, 2]})
 @example(source="msg.o.p.q", data={"o": {"p": {"q": 1}}})
 @example(source="msg.data", data={"data": 5})
+@example(source="{**''}", data=None)
 @example(source="n1.msg.data + n1.msg.t + len(n1.data)", data=None)
 def test_both_evaluators_agree(source: str, data: Any) -> None:
     expression = PythonExpression.compile(source, ENVIRONMENT)
