@@ -23,8 +23,8 @@ class ChainDefaults:
         lenient_templates: True to render a part of a template that fails as empty text.
         script_engine: What runs scripts: quickjs (extra `js`), the quicker one for short scripts, or V8 (extra `v8`),
             for those that compute for milliseconds.
-        script_timeout_s: Seconds of processor time that one call of a script may take.
-        script_memory_bytes: Bytes that the scripts of one node may hold, for each thread.
+        script_timeout_s: Seconds of processor time of its thread that one call of a script may take; 0 for no limit.
+        script_memory_bytes: Bytes that the scripts of one thread may hold together.
     """
 
     allow_cycle: bool = False

@@ -7,7 +7,6 @@ effects but requests to the host, which are on record.
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 _PROBE_SHARE = 0.1  # of the limit: the run by which the clock of the engine is compared with that of the thread
 _FAIR_SHARE = 0.8  # of the time due: a run that was stopped before is run once more
 _MOST_TRIES = 3
-_CROWD = float(max(os.cpu_count() or 1, 2))  # the clock of an engine runs no more times as fast as that of a thread
+_CROWD = 4.0  # how many times as fast as that of a thread the clock of an engine is taken to run at most
 
 _THROWS = re.compile(r"\b(?:throw|reject|eval|Function|constructor)\b")
 _FASTEST_FILL = 50e9  # bytes a second: who came to an end sooner has not filled the memory

@@ -39,8 +39,8 @@ class Settings:
         strict: True to make every warning an error.
         lenient: True when a part of a template that fails counts as empty.
         script_engine: What runs scripts: quickjs (extra `js`) or V8 (extra `v8`).
-        script_timeout_s: Seconds of processor time that one call of a script may take.
-        script_memory_bytes: Bytes that the scripts of one node may hold, for each thread.
+        script_timeout_s: Seconds of processor time of its thread that one call of a script may take; 0 for no limit.
+        script_memory_bytes: Bytes that the scripts of one thread may hold together.
     """
 
     properties: Mapping[str, Json] = field(default_factory=dict[str, Any])

@@ -84,7 +84,7 @@ def test_busy_neighbours_do_not_shorten_the_time_of_a_script() -> None:
         began = time.thread_time()
         script.call(Message({"turns": turns}))
         took = time.thread_time() - began
-    limited = compiled(LOOP, script_timeout_s=took * 1.6)
+    limited = compiled(LOOP, script_timeout_s=took * 2)
     with Neighbours(2):
         assert limited.call(Message({"turns": turns})) > 0
 
