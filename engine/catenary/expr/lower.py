@@ -55,12 +55,14 @@ class Scope:
         functions: What may be called.
         metadata_names: True when metadata keys are names too (in templates).
         references: The node ids found so far.
+        made: The weight of what was made so far outside of predicates and `let`, in all parts of a text together.
     """
 
     nodes: frozenset[str]
     functions: Mapping[str, Function]
     metadata_names: bool = False
     references: set[str] = field(default_factory=set[str])
+    made: int = 0
 
 
 class Lowering:
@@ -76,7 +78,6 @@ class Lowering:
         self.items: list[dict[str, str]] = []  # `#`, `#index`, `#acc` of the open predicates
         self.guards: list[list[tuple[str, ast.expr]]] = []  # of the open optional chains
         self.repeated = 0  # above 0: values made here may be used or made many times
-        self.made = 0  # the weight of what was made outside of predicates and `let`
         self.count = 0
         self._depth = 0
         self._ready: dict[int, ast.expr] = {}  # first operands of a long row, by the id of the node
@@ -111,8 +112,8 @@ class Lowering:
 
     def _charged(self, lowered: ast.expr, span: syntax.Span, weight: int = 0) -> ast.expr:
         """Have a value paid for when it may be made or used many times, or when many such are made in one text."""
-        self.made += weight
-        is_paid = self.repeated or (weight and self.made > FREE_WEIGHT)
+        self.scope.made += weight
+        is_paid = self.repeated or (weight and self.scope.made > FREE_WEIGHT)
         return _at(self._invoke("$charge", _at(lowered, span)), span) if is_paid else lowered
 
     def _fresh(self, name: str) -> str:
