@@ -7,7 +7,7 @@ import time
 import pytest
 
 from catenary.errors import ExpressionError, ScriptError
-from catenary.expr import Environment, Expression, Script
+from catenary.expr import Environment, Expression, Script, Template
 from catenary.message import Message
 
 SLACK_S = 8.0
@@ -99,3 +99,9 @@ def test_many_small_values_in_one_expression_are_fine() -> None:
 
 def test_half_a_surrogate_pair_in_a_bytes_literal_is_a_question_mark() -> None:
     assert evaluated("b'a\udcf8'") == b"a?"
+
+
+def test_the_parts_of_a_template_are_counted_together() -> None:
+    template = Template.compile("${repeat('a', 1000000)}" * 300, Environment())
+    with pytest.raises(ExpressionError, match="memory budget exceeded"):
+        template.render(Message(""))

@@ -74,14 +74,10 @@ class Compiler(Comprehensions):
         return text
 
     def text(self, tree: ast.expr, start: int) -> str:
-        """Write a part of a template, which begins at `start`, as text; it has a budget of its own."""
-        self.uses_budget = False
+        """Write a part of a template, which begins at `start`, as text; all parts have one budget."""
         first, one = self.held(self.rewrite(tree))
         text = f"({one} if {first}.__class__ is {self.name_of(str)} else "
         text += f"{self.mark(start)}{self.name_of(text_of)}({one}))"
-        if self.uses_budget:
-            text = f"(budget := Budget(), {text})[1]"
-        self.uses_budget = False
         return f"{self.mark(start)}{text}"
 
     # -- names
