@@ -9,7 +9,7 @@ import pytest
 
 from catenary import Chain, Engine, Message
 from catenary.defaults import ChainDefaults
-from catenary.expr.script_engine import EngineName
+from catenary.expr.script.engine import EngineName
 
 NODES = {
     "hot": ("jsFilter", "return msg.temperature > global.limit;"),

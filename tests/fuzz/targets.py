@@ -12,6 +12,7 @@ from tests.security.corpus_files import entries
 
 from catenary.errors import ChainError, ExpressionError
 from catenary.expr import FUNCTIONS, Document, Environment, Expression, PythonExpression, Script, Template
+from catenary.expr.functions.times import date, duration
 from catenary.expr.layouts import format_layout, parse_layout
 from catenary.expr.operators import EvaluationError
 from catenary.expr.placeholders import resolve_placeholders, split_parts
@@ -19,7 +20,6 @@ from catenary.expr.program import compile_program
 from catenary.expr.reference import evaluate
 from catenary.expr.regex import PatternError, pattern_of
 from catenary.expr.text import json_text, text_of
-from catenary.expr.time_functions import date, duration
 from catenary.load.document import _parse as parse_document
 from catenary.message import Message
 

@@ -98,7 +98,7 @@ def _document(text: str, where: Environment) -> Any:
 
 
 def _python(text: str, where: Environment) -> Any:
-    from catenary.expr.python_expression import PythonExpression
+    from catenary.expr.python.expression import PythonExpression
 
     return PythonExpression.compile(text, where).evaluate(message())
 
@@ -112,10 +112,10 @@ EVALUATORS: Final[dict[str, Callable[[str, Environment], Any]]] = {
     "reference": _reference,
     "template": _template,
     "text-template": _text_template,
-    **({"document": _document} if _has("catenary.expr.documents") else {}),
-    **({"python": _python} if _has("catenary.expr.python_expression") else {}),
+    **({"document": _document} if _has("catenary.expr.document.document") else {}),
+    **({"python": _python} if _has("catenary.expr.python.expression") else {}),
     **({"quickjs": _script("quickjs")} if _has("quickjs") else {}),
-    **({"v8": _script("v8")} if _has("catenary.expr.v8_engine") and _has("py_mini_racer") else {}),
+    **({"v8": _script("v8")} if _has("catenary.expr.script.v8") and _has("py_mini_racer") else {}),
 }
 """All that are here: what the extras bring is left out where they are not installed."""
 

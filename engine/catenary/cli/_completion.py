@@ -32,7 +32,7 @@ def completions(session: Session, text: str) -> list[str]:
 
 
 def _words(session: Session) -> list[str]:
-    from catenary.expr.functions import functions_of
+    from catenary.expr.functions.table import functions_of
 
     functions = [f"{name}(" for name in functions_of(session.environment)]
     words = ["and", "contains", "endsWith", "false", "in", "let", "matches", "nil", "not", "or", "startsWith", "true"]

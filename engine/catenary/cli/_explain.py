@@ -144,7 +144,7 @@ def _literal(value: object) -> str:
 def _reads(tree: Node, environment: Environment, *, in_template: bool) -> dict[str, Json]:
     """Give the names in a tree by what they mean; of variables, the whole path that is read."""
     from catenary.expr.environment import VARIABLES
-    from catenary.expr.functions import functions_of
+    from catenary.expr.functions.table import functions_of
 
     found: dict[str, dict[str, None]] = {}
     functions = functions_of(environment)
@@ -203,7 +203,7 @@ def _closure(tree: ast.expr, environment: Environment, *, in_template: bool) -> 
     """Give the Python that is run, with the names and values of the engine in place of those it has for them."""
     from catenary.expr.closure import closure_text
     from catenary.expr.compiled import Compiler
-    from catenary.expr.functions import functions_of
+    from catenary.expr.functions.table import functions_of
 
     compiler = Compiler(environment, functions_of(environment), with_metadata=in_template)
     text = closure_text(tree, compiler)

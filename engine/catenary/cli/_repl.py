@@ -148,7 +148,7 @@ class Repl:
 
     def _functions(self, text: str) -> None:
         from catenary.docsgen.functions import _signature
-        from catenary.expr.functions import functions_of
+        from catenary.expr.functions.table import functions_of
 
         functions = functions_of(self._session.environment)
         found = {name: one for name, one in sorted(functions.items()) if text.lower() in name.lower()}

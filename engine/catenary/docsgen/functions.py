@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from catenary.docsgen.markdown import code, json_code, page, table
 from catenary.expr import Environment
-from catenary.expr.functions import functions_of
+from catenary.expr.functions.table import functions_of
 from catenary.expr.regex import BEYOND, MAX_PATTERN
 
 if TYPE_CHECKING:
-    from catenary.expr.function import Function
+    from catenary.expr.functions.function import Function
 
 _METHODS: Final = """\
 ## Methods of times and durations

@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from catenary.expr.documents import Document, Prompt
+    from catenary.expr.document.document import Document, Prompt
     from catenary.expr.environment import Environment
     from catenary.expr.expression import Expression
-    from catenary.expr.functions import FUNCTIONS
+    from catenary.expr.functions.table import FUNCTIONS
     from catenary.expr.placeholders import resolve_placeholders
-    from catenary.expr.python_expression import PythonExpression
-    from catenary.expr.scripts import Script, ScriptFunction
+    from catenary.expr.python.expression import PythonExpression
+    from catenary.expr.script.script import Script, ScriptFunction
     from catenary.expr.templates import Template
     from catenary.expr.text import json_text, text_of
 
@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "FUNCTIONS": "functions",
-    "Document": "documents",
+    "FUNCTIONS": "functions.table",
+    "Document": "document.document",
     "Environment": "environment",
     "Expression": "expression",
-    "Prompt": "documents",
-    "PythonExpression": "python_expression",
-    "Script": "scripts",
-    "ScriptFunction": "scripts",
+    "Prompt": "document.document",
+    "PythonExpression": "python.expression",
+    "Script": "script.script",
+    "ScriptFunction": "script.script",
     "Template": "templates",
     "json_text": "text",
     "resolve_placeholders": "placeholders",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from catenary.errors import ExpressionError
 from catenary.expr import syntax
 from catenary.expr.environment import VARIABLES
-from catenary.expr.functions import functions_of
+from catenary.expr.functions.table import functions_of
 from catenary.expr.parser import parse
 from catenary.expr.shapes import key_of
 

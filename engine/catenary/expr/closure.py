@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from catenary.expr.environment import Environment
-    from catenary.expr.function import Function
+    from catenary.expr.functions.function import Function
     from catenary.jsontext import Json
 
     Explain = Callable[[BaseException, int], BaseException]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from catenary.expr.environment import Environment
-    from catenary.expr.function import Function
+    from catenary.expr.functions.function import Function
     from catenary.jsontext import Json
     from catenary.message import Message
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Final
 
+from catenary.expr.functions.lists import add_up, refuse
 from catenary.expr.inline import Inline, bare, is_bool, is_texts
-from catenary.expr.list_functions import add_up, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

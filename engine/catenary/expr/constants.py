@@ -11,7 +11,7 @@ from catenary.expr.regex import PatternError, pattern_of
 
 if TYPE_CHECKING:
     from catenary.errors import ExpressionError
-    from catenary.expr.function import Function
+    from catenary.expr.functions.function import Function
 
 _OPPOSITE: Final = {"==": "!=", "!=": "==", "<": ">=", ">": "<=", "<=": ">", ">=": "<"}
 _TEXT_OPERATORS: Final = frozenset({"contains", "startsWith", "endsWith", "matches"})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
     from catenary.errors import ExpressionError
-    from catenary.expr.function import Function
+    from catenary.expr.functions.function import Function
 
 MAX_NODES: Final = 10_000
 FREE_WEIGHT: Final = 64

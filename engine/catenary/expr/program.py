@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from catenary.errors import ExpressionError, TemplateError
 from catenary.expr.advice import Advice
 from catenary.expr.closure import compile_closure, compile_text
-from catenary.expr.functions import functions_of
+from catenary.expr.functions.table import functions_of
 from catenary.expr.lower import Scope, lower
 from catenary.expr.parser import parse
 from catenary.expr.problems import place, shorten, syntax_problem

@@ -90,7 +90,9 @@ def test_too_many_addresses_at_once_give_nothing(url: str, monkeypatch: pytest.M
 
 def test_what_is_kept_is_bounded(api: RecordingApi, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_KEPT", 1)
-    api._answers.extend([Answer(status=200, body="one"), Answer(status=200, body="two"), Answer(status=200, body="three")])
+    api._answers.extend(
+        [Answer(status=200, body="one"), Answer(status=200, body="two"), Answer(status=200, body="three")]
+    )
     texts = WebTexts(Guard())
     assert [texts(f"{url}/a"), texts(f"{url}/b"), texts(f"{url}/a")] == ["one", "two", "three"]
 

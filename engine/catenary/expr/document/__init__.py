@@ -1,0 +1,1 @@
+"""Longer texts: Jinja2 documents in a sandbox."""

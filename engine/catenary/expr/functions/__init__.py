@@ -1,0 +1,1 @@
+"""The built-in functions of the language, one family a file."""

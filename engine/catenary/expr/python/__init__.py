@@ -1,0 +1,1 @@
+"""Expressions in Python's own spelling."""

@@ -1,0 +1,1 @@
+"""JavaScript behind one interface: the call, the host, the engines."""

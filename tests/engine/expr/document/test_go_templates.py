@@ -1,0 +1,106 @@
+"""Text templates of Go are recognised and told as Jinja2."""
+
+from __future__ import annotations
+
+import pytest
+
+from catenary.errors import TemplateError
+from catenary.expr import Document
+from catenary.expr.document.go_templates import go_problem, translate
+from catenary.message import Message
+
+
+@pytest.mark.parametrize(
+    ("source", "jinja"),
+    [
+        ("{{ .msg.x }}", "{{ msg.x }}"),
+        ("{{.msg.x}}", "{{ msg.x }}"),
+        ("{{- .msg.x -}}", "{{- msg.x -}}"),
+        ("{{ . }}", "{{ msg }}"),
+        ("{{ $.msg.x }}", "{{ msg.x }}"),
+        ("{{ if gt .msg.t 20 }}a{{ else }}b{{ end }}", "{% if msg.t > 20 %}a{% else %}b{% endif %}"),
+        ("{{ if .a }}1{{ else if eq .b \"x\" }}2{{ end }}", '{% if a %}1{% elif b == "x" %}2{% endif %}'),
+        ("{{ if and .a (not .b) }}x{{ end }}", "{% if a and (not b) %}x{% endif %}"),
+        ("{{ if or (lt .a 1) (ge .b 2) }}x{{ end }}", "{% if (a < 1) or (b >= 2) %}x{% endif %}"),
+        ("{{ eq .a 1 2 }}{{ ne .a .b }}{{ le .a 1 }}", "{{ a in [1, 2] }}{{ a != b }}{{ a <= 1 }}"),
+        ("{{ range .xs }}{{ . }};{{ .y }}{{ end }}", "{% for item in xs %}{{ item }};{{ item.y }}{% endfor %}"),
+        ("{{ range $x := .xs }}{{ $x }}{{ end }}", "{% for x in xs %}{{ x }}{% endfor %}"),
+        ("{{ range $_, $x := .xs }}{{ $x.y }}{{ end }}", "{% for x in xs %}{{ x.y }}{% endfor %}"),
+        ("{{ range $k, $v := .m }}{{ $k }}{{ end }}", "{% for k, v in m.items() %}{{ k }}{% endfor %}"),
+        ("{{ range .xs }}{{ else }}none{{ end }}", "{% for item in xs %}{% else %}none{% endfor %}"),
+        ("{{ range .xs }}{{ if .a }}{{ break }}{{ end }}{{ continue }}{{ end }}",
+         "{% for item in xs %}{% if item.a %}{% break %}{% endif %}{% continue %}{% endfor %}"),
+        ("{{ with .msg.o }}{{ .b }}{{ end }}", "{% with item = msg.o %}{{ item.b }}{% endwith %}"),
+        ("{{ with $o := .msg.o }}{{ $o.b }}{{ end }}", "{% with o = msg.o %}{{ o.b }}{% endwith %}"),
+        ("{{ $v := .msg.x }}{{ $v }}{{ $v = 2 }}", "{% set v = msg.x %}{{ v }}{% set v = 2 %}"),
+        ("{{ .data | escape }}{{ escape .data }}", "{{ data | escape }}{{ data | escape }}"),
+        ("{{ len .xs }}{{ .xs | len }}{{ index .m \"a\" 0 }}", '{{ xs | length }}{{ xs | length }}{{ m["a"][0] }}'),
+        ("{{ printf \"%d-%s\" .a .b }}{{ .a | printf \"%d\" }}", '{{ "%d-%s" | format(a, b) }}{{ "%d" | format(a) }}'),
+        ("{{ print .a \"-\" .b }}{{ slice .s 1 2 }}", '{{ a ~ "-" ~ b }}{{ s[1:2] }}'),
+        ("{{ html .a }}{{ js .a }}{{ urlquery .a }}", "{{ a | html }}{{ a | jsonEscape }}{{ a | urlencode }}"),
+        ("{{ custom .a 1 }}{{ .a | custom 1 }}", "{{ custom(a, 1) }}{{ a | custom(1) }}"),
+        ("{{/* note */}}{{ .a }}", "{# note #}{{ a }}"),
+        ("{{ define \"row\" }}{{ .x }}{{ end }}{{ template \"row\" .msg }}",
+         "{% macro row(item) %}{{ item.x }}{% endmacro %}{% set _ = row(msg) %}"),
+        ("{{ .a }} `{{ `raw \"x\"` }}`", '{{ a }} `{{ "raw \\"x\\"" }}`'),
+        ("{{ (index .xs 0).y }}", "{{ (xs[0]).y }}"),
+    ],
+)  # fmt: skip
+def test_translation(source: str, jinja: str) -> None:
+    assert go_problem(source) is not None
+    assert translate(source) == jinja
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ msg.x }}",
+        "{{ end }}",
+        "{{ '.x' }}",
+        "{{ 'a' ~ \"$5\" }}",
+        "{{ msg['.x'] }}",
+        "{{ ''.upper() }}",
+        "{{ (1).x }}",
+        "{{ x[0].y }}",
+        "{{ range(3) }}",
+        "{{ range }}",
+        "{{ index }}",
+        "{{ .5 + 1 }}",
+        "{{ not x }}",
+        "{{ x if y else z }}",
+        "{{ len(msg.xs) }}",
+        "{{ {'a': 1}.a }}",
+        "{# {{ .x }} #}",
+        "{% raw %}{{ .x }}{% endraw %}",
+        "{% set x = 1 %}",
+        "${ .x }",
+        ".x $y := {{ x }}",
+    ],
+)
+def test_jinja2_is_not_taken_for_go(source: str) -> None:
+    assert go_problem(source) is None
+
+
+def test_the_error_names_what_was_found_its_place_and_the_line_in_jinja2() -> None:
+    source = "Alarm\n  {{ if gt .msg.t 20 }}hot{{ end }} at {{ .msg.place }}\n"
+    with pytest.raises(TemplateError) as raised:
+        Document.compile(source, name="alarm.tpl")
+    assert str(raised.value).startswith(
+        "alarm.tpl: '{{ if gt .msg.t 20 }}' is a template of Go; documents are written in Jinja2 (line 2, column 3)"
+    )
+    assert raised.value.hint == "In Jinja2 this line is: {% if msg.t > 20 %}hot{% endif %} at {{ msg.place }}"
+    assert source[raised.value.position :].startswith("{{ if")
+
+
+def test_lines_stay_where_they_are() -> None:
+    source = "{{ if .a }}\nx\n{{ end }}\n{{ range\n .xs }}\n{{ . }}{{ end }}"
+    assert translate(source) == "{% if a %}\nx\n{% endif %}\n{% for item in xs %}\n\n{{ item }}{% endfor %}"
+
+
+def test_what_is_translated_runs() -> None:
+    source = (
+        '{{ range .msg.xs }}{{ if gt .t 20.0 }}{{ .name | escape }}={{ printf "%.1f" .t }};{{ end }}{{ end }}'
+        '{{ with .msg.o }}{{ .b }}{{ end }}{{ len .msg.xs }}{{ index .metadata "k" }}'
+    )
+    message = Message({"xs": [{"t": 25.04, "name": 'a"b'}, {"t": 3, "name": "c"}], "o": {"b": 1}}, metadata={"k": "v"})
+    assert Document.compile(translate(source)).render(message) == 'a\\"b=25.0;12v'
