@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from catenary.errors import ScriptError
+from catenary.expr.functions.hosted import public_methods
+from catenary.expr.script.values import parse
 from catenary.jsontext import dumps, dumps_in_order, loads
 
 if TYPE_CHECKING:
@@ -29,12 +31,6 @@ _OPERATIONS = {
 def names_of(host: ScriptHost) -> str:
     """Give the JSON of the names a realm installs: null for a function, the names of its methods for an object."""
     return dumps({name: None if callable(value) else public_methods(value) for name, value in host.functions.items()})
-
-
-def public_methods(value: object) -> list[str]:
-    """Give the names by which a script may call methods of an object: those without an underscore in front."""
-    names = [name for name in dir(value) if not name.startswith("_")]
-    return [name for name in names if callable(inspect.getattr_static(value, name)) or callable(getattr(value, name))]
 
 
 class Replay:
@@ -67,7 +63,7 @@ class Replay:
                 "the script called other host functions when it was run again",
                 hint="a script that calls host functions must not depend on what a host script remembers",
             )
-        name, arguments = loads(request)
+        name, arguments = parse(request)
         if len(self._answers) >= self._most:
             raise ScriptError(
                 f"the script called host functions more than {self._most} times",

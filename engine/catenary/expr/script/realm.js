@@ -311,8 +311,8 @@
       const msg = subject = read(kind, payload, bytes);
       expose(msg);
       const own = metadata === "{}" ? {} : parse(metadata);
-      const result = script.body(msg, own, msgType, dataType);
-      const finish = script.finish;
+      const { body, finish } = script; // called by their own names, so that `this` is undefined in them
+      const result = body(msg, own, msgType, dataType);
       const told = finish === undefined ? answer(result) : stringify(finish(result, own, dataType));
       return pending === undefined ? told : waits();
     } catch (error) {

@@ -77,6 +77,12 @@ def test_all_four_arguments_come_in(run: Runner) -> None:
     assert run("return [msg.a, metadata.k, msgType, dataType];", '{"a":1}') == [1, "v", "T", "JSON"]
 
 
+def test_this_is_undefined(run: Runner) -> None:
+    assert run("return this === undefined;") is True
+    finish = "(function () { 'use strict'; return this === undefined; })"
+    assert run.compiled("return 1;", {}, finish=finish).call(Message("{}")) is True
+
+
 def test_the_function_can_call_itself_by_its_name(run: Runner) -> None:
     script = run.compiled("return msg > 2 ? msg : Switch(msg + 1);", {}, function="Switch")
     assert script.call(Message("0")) == 3

@@ -81,6 +81,10 @@ def test_arguments_and_results_are_json_values(value: Any) -> None:
     assert seen == [value]
 
 
+def test_half_of_a_surrogate_pair_in_an_argument_becomes_the_replacement_character() -> None:
+    assert run(r"return [same('a\ud800'), same({k: '\udfff'})];", same=lambda x: x) == ["a\ufffd", {"k": "\ufffd"}]
+
+
 def test_a_function_that_gives_nothing_gives_undefined() -> None:
     assert run("return typeof nothing();", nothing=lambda: None) == "undefined"
 
