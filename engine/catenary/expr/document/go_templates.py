@@ -22,14 +22,18 @@ _TOKEN: Final = re.compile(
     rf"\s*({_STRING}|'(?:\\.|[^'\\\n])*'|:=|[()|,=]|[.$]?[\w]+(?:\.\w+)*|[.$][\w.]*|[-+]?[0-9.]+|\S)"
 )
 _OPERATORS: Final = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_WORDS: Final = "and|or|not|eq|ne|lt|le|gt|ge|len|index|slice|print|printf|println|html|js|urlquery|call"
+_WORDS: Final = "and|or|eq|ne|lt|le|gt|ge|len|index|slice|print|printf|println|html|js|urlquery|call"
 _SIGNS: Final = re.compile(
-    rf"\.[A-Za-z_]|\.\s*$|\$[\w.]*|/\*"  # `.msg`, `.`, `$x`, a comment
-    rf"|(?:else\s+)?(?:if|with)\s|range\s+[.$(]|(?:define|template|block)\s+\"|:="
-    rf"|(?:{_WORDS})\s+[.$(\"`0-9]"
+    rf"\.[A-Za-z_]|\.\s*$|\$[\w.]*|/\*|`"  # `.msg`, `.`, `$x`, a comment, a raw text
+    rf"|(?:else\s+)?(?:if|with)\s|range\s+[.$0-9]|(?:define|template|block)\s+\"|:="
+    rf"|(?:{_WORDS})\s+[.$\"`0-9]"  # with `(`, it may be a call in Jinja2
 )
 _INNER_SIGN: Final = re.compile(r"(?<![\w)\]}])\.[A-Za-z_]|(?<!\w)\$\w*|:=")
 _DOT: Final = "item"
+_COUNTERS: Final = frozenset({"i", "j", "n", "idx", "index", "ix", "pos"})  # else the first of two is a key
+_VERBS: Final = (("%+v", "%s"), ("%#v", "%s"), ("%v", "%s"), ("%t", "%s"), ("%q", '\\"%s\\"'))
+_PLAIN: Final = re.compile(r"[\w.]+")
+_DEFINED: Final = re.compile(r"\{\{-?\s*define\s+[\"`]([^\"`]+)")
 
 
 def go_problem(source: str, name: str = "") -> ExpressionError | None:
@@ -77,8 +81,10 @@ class _Translator:
     def __init__(self) -> None:
         self.open: list[tuple[str, str]] = []  # (how the block ends, what the dot was before)
         self.dot = ""
+        self.macros: list[str] = []
 
     def translate(self, source: str) -> str:
+        self.macros = _DEFINED.findall(source)
         return _ACTION.sub(self._action, source)
 
     def _action(self, match: re.Match[str]) -> str:
@@ -97,6 +103,8 @@ class _Translator:
         if word == "else":
             kind, _, condition = rest.partition(" ")
             return (f"elif {self._value(condition)}" if kind in {"if", "with"} else "else"), True
+        if word == "template":
+            return self._template(rest)
         handler = _STATEMENTS.get(word)
         if handler is not None:
             return handler(self, rest), True
@@ -119,16 +127,22 @@ class _Translator:
 
     def _with(self, rest: str) -> str:
         name, assigned, value = rest.partition(":=")
-        target = name.strip()[1:] if assigned else _DOT
         written = self._value(value if assigned else rest)
-        self._begin("endwith", target)
-        return f"with {target} = {written}"
+        if not assigned and _PLAIN.fullmatch(written):
+            self._begin("endif", written)
+            return f"if {written}"
+        target = name.strip()[1:] if assigned else _DOT
+        self._begin("endif", target)
+        return f"set {target} = {written} %}}{{% if {target}"
 
     def _range(self, rest: str) -> str:
         names, assigned, value = rest.partition(":=")
         variables = [name.strip().removeprefix("$") for name in names.split(",")] if assigned else []
         values = self._value(value if assigned else rest)
+        values = f"range({values})" if values.isdigit() else values
         self._begin("endfor", variables[-1] if variables else _DOT)
+        if len(variables) == 2 and variables[0] in _COUNTERS:
+            return f"for {variables[1]} in {values} %}}{{% set {variables[0]} = loop.index0"
         if len(variables) == 2 and variables[0] != "_":
             return f"for {variables[0]}, {variables[1]} in {values}.items()"
         return f"for {self.dot} in {values}"
@@ -138,12 +152,15 @@ class _Translator:
         return f"macro {_macro(rest)}({_DOT})"
 
     def _block(self, rest: str) -> str:
-        self._begin("endblock")
+        value = self._value(rest.partition(" ")[2])
+        self._begin("endblock", value if _PLAIN.fullmatch(value) else None)
         return f"block {_macro(rest)}"
 
-    def _template(self, rest: str) -> str:
+    def _template(self, rest: str) -> tuple[str, bool]:
         name, _, value = rest.partition(" ")
-        return f"set _ = {_macro(name)}({self._value(value)})" if value else f"include {name}"
+        if value or name.strip('"`') in self.macros:
+            return f"{_macro(name)}({self._value(value)})", False
+        return f"include {name}", True
 
     def _end(self, _: str) -> str:
         end, self.dot = self.open.pop() if self.open else ("endif", "")
@@ -170,10 +187,10 @@ class _Translator:
     def _piped(self, value: str, stage: list[str]) -> str:
         words = self._operands(stage[1:])
         name = stage[0] if stage else ""
-        if name in {"printf", "index", "len", "print"} or name in _OPERATORS:
-            return _written(name, [*words, value])
+        if name in {"printf", "index", "len", "print", "println", "not", "and", "or"} or name in _OPERATORS:
+            return _written(name, [*words, _grouped(value)])
         arguments = f"({', '.join(words)})" if words else ""
-        return f"{value} | {_FILTERS.get(name, name)}{arguments}"
+        return f"{_grouped(value)} | {_FILTERS.get(name, name)}{arguments}"
 
     def _command(self, tokens: list[str]) -> str:
         if not tokens:
@@ -226,6 +243,19 @@ def _macro(name: str) -> str:
     return re.sub(r"\W", "_", name.strip().split(" ")[0].strip('"`')) or "part"
 
 
+def _grouped(value: str) -> str:
+    """Put an operation into parentheses: filters bind tighter than operators."""
+    bare = re.sub(rf"{_STRING}|\([^()]*\)", "x", value)
+    return f"({value})" if re.search(r" (?:[=!<>]=?|in|and|or|~) |^not ", bare) else value
+
+
+def _pattern(text: str) -> str:
+    """Write the verbs of Go's `printf` that Python does not have."""
+    for verb, written in _VERBS:
+        text = text.replace(verb, written)
+    return text
+
+
 _FILTERS: Final = {"urlquery": "urlencode", "js": "jsonEscape", "len": "length"}
 
 
@@ -245,9 +275,9 @@ def _written(name: str, words: list[str]) -> str:
     if name == "slice" and words:
         return f"{words[0]}[{':'.join(words[1:])}]"
     if name in {"print", "println"}:
-        return " ~ ".join(words)
+        return " ~ ".join([*words, '"\\n"'] if name == "println" else words)
     if name == "printf" and words:
-        return f"{words[0]} | format({', '.join(words[1:])})"
+        return f"{_pattern(words[0])} | format({', '.join(words[1:])})"
     if name == "len" and words:
         return f"{words[0]} | length"
     if name in {"html", "js", "urlquery", "escape"} and len(words) == 1:
@@ -261,7 +291,6 @@ _STATEMENTS: Final[dict[str, Callable[[_Translator, str], str]]] = {
     "range": _Translator._range,
     "define": _Translator._define,
     "block": _Translator._block,
-    "template": _Translator._template,
     "end": _Translator._end,
     "break": lambda _, __: "break",
     "continue": lambda _, __: "continue",

@@ -30,8 +30,8 @@ from catenary.message import Message
         ("{{ range .xs }}{{ else }}none{{ end }}", "{% for item in xs %}{% else %}none{% endfor %}"),
         ("{{ range .xs }}{{ if .a }}{{ break }}{{ end }}{{ continue }}{{ end }}",
          "{% for item in xs %}{% if item.a %}{% break %}{% endif %}{% continue %}{% endfor %}"),
-        ("{{ with .msg.o }}{{ .b }}{{ end }}", "{% with item = msg.o %}{{ item.b }}{% endwith %}"),
-        ("{{ with $o := .msg.o }}{{ $o.b }}{{ end }}", "{% with o = msg.o %}{{ o.b }}{% endwith %}"),
+        ("{{ with .msg.o }}{{ .b }}{{ end }}", "{% if msg.o %}{{ msg.o.b }}{% endif %}"),
+        ("{{ with $o := .msg.o }}{{ $o.b }}{{ end }}", "{% set o = msg.o %}{% if o %}{{ o.b }}{% endif %}"),
         ("{{ $v := .msg.x }}{{ $v }}{{ $v = 2 }}", "{% set v = msg.x %}{{ v }}{% set v = 2 %}"),
         ("{{ .data | escape }}{{ escape .data }}", "{{ data | escape }}{{ data | escape }}"),
         ("{{ len .xs }}{{ .xs | len }}{{ index .m \"a\" 0 }}", '{{ xs | length }}{{ xs | length }}{{ m["a"][0] }}'),
@@ -41,7 +41,20 @@ from catenary.message import Message
         ("{{ custom .a 1 }}{{ .a | custom 1 }}", "{{ custom(a, 1) }}{{ a | custom(1) }}"),
         ("{{/* note */}}{{ .a }}", "{# note #}{{ a }}"),
         ("{{ define \"row\" }}{{ .x }}{{ end }}{{ template \"row\" .msg }}",
-         "{% macro row(item) %}{{ item.x }}{% endmacro %}{% set _ = row(msg) %}"),
+         "{% macro row(item) %}{{ item.x }}{% endmacro %}{{ row(msg) }}"),
+        ("{{ define \"a b\" }}x{{ end }}{{ template \"a b\" }}{{ template \"c.j2\" }}",
+         '{% macro a_b(item) %}x{% endmacro %}{{ a_b() }}{% include "c.j2" %}'),
+        ("{{ range $i, $x := .xs }}{{ $i }}{{ end }}",
+         "{% for x in xs %}{% set i = loop.index0 %}{{ i }}{% endfor %}"),
+        ("{{ range 3 }}{{ . }}{{ end }}", "{% for item in range(3) %}{{ item }}{% endfor %}"),
+        ("{{ with index .xs 0 }}{{ .y }}{{ else }}-{{ end }}",
+         "{% set item = xs[0] %}{% if item %}{{ item.y }}{% else %}-{% endif %}"),
+        ("{{ with .o }}{{ .x }}{{ else }}-{{ end }}", "{% if o %}{{ o.x }}{% else %}-{% endif %}"),
+        ("{{ block \"b\" .o }}{{ .x }}{{ end }}", "{% block b %}{{ o.x }}{% endblock %}"),
+        ("{{ println .a }}{{ not (eq .a 1) }}", '{{ a ~ "\\n" }}{{ not (a == 1) }}'),
+        ("{{ le .a 1 | not }}{{ eq .a 1 | printf \"%t\" }}", '{{ not (a <= 1) }}{{ "%s" | format((a == 1)) }}'),
+        ("{{ printf \"%v=%q\" .a .b }}", '{{ "%s=\\"%s\\"" | format(a, b) }}'),
+        ("{{ `raw \"x\"` }}", '{{ "raw \\"x\\"" }}'),
         ("{{ .a }} `{{ `raw \"x\"` }}`", '{{ a }} `{{ "raw \\"x\\"" }}`'),
         ("{{ (index .xs 0).y }}", "{{ (xs[0]).y }}"),
     ],
@@ -67,6 +80,10 @@ def test_translation(source: str, jinja: str) -> None:
         "{{ index }}",
         "{{ .5 + 1 }}",
         "{{ not x }}",
+        "{{ not (x == 1) }}",
+        "{{ not 'x' in xs }}",
+        "{{ len (xs) }}",
+        "{{ range (3) }}",
         "{{ x if y else z }}",
         "{{ len(msg.xs) }}",
         "{{ {'a': 1}.a }}",
@@ -90,6 +107,30 @@ def test_the_error_names_what_was_found_its_place_and_the_line_in_jinja2() -> No
     )
     assert raised.value.hint == "In Jinja2 this line is: {% if msg.t > 20 %}hot{% endif %} at {{ msg.place }}"
     assert source[raised.value.position :].startswith("{{ if")
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{ with .msg.none }}{{ .x }}{{ else }}nobody{{ end }}", "nobody"),
+        ("{{ with .msg.o }}{{ .b }} {{ $.metadata.k }}{{ end }}", "1 v"),
+        ("{{ range $i, $x := .msg.xs }}{{ if $i }}, {{ end }}{{ $x.name }}{{ end }}", "a, b"),
+        ("{{ range $k, $v := .metadata }}{{ $k }}={{ $v }};{{ end }}", "k=v;"),
+        ('{{ define "row" }}<{{ .name }}>{{ end }}{{ range .msg.xs }}{{ template "row" . }}{{ end }}', "<a><b>"),
+        ('{{ block "o" .msg.o }}{{ .b }}{{ end }}', "1"),
+        ('{{ printf "%s has %v, %q, %t" .metadata.k .msg.o .metadata.k .msg.yes }}', 'v has {"b":1}, "v", true'),
+        ("{{ if and (gt (len .msg.xs) 1) (not .msg.none) }}many{{ end }}", "many"),
+        ("{{ eq .msg.o.b 2 | not }}{{ range 2 }}{{ . }}{{ end }}", "true01"),
+        ("{{ range .msg.xs }}{{ range .ys }}{{ . }}{{ end }};{{ end }}", "12;3;"),
+        ("{{ (index .msg.xs 1).name }}{{ slice .metadata.k 0 1 }}{{ /* note */ -}} \n.", "bv."),
+    ],
+)
+def test_what_is_translated_means_the_same(source: str, text: str) -> None:
+    assert go_problem(source) is not None
+    message = Message(
+        {"xs": [{"name": "a", "ys": [1, 2]}, {"name": "b", "ys": [3]}], "o": {"b": 1}, "yes": True}, metadata={"k": "v"}
+    )
+    assert Document.compile(translate(source)).render(message) == text
 
 
 def test_lines_stay_where_they_are() -> None:
