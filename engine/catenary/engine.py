@@ -293,28 +293,32 @@ class Engine:
         return source if isinstance(source, Document) else read(source)
 
     def _settings(self, document: Document) -> Settings:
+        from catenary.expr import Environment
         from catenary.load import Settings
 
+        defaults = self._defaults
+        environment = Environment(
+            properties=self.properties,
+            functions=self._host.functions_for(EXPRESSIONS),
+            script_functions=self._host.functions_for(SCRIPTS),
+            host_scripts=self._host.scripts,
+            roots=self._roots_of(document),
+            fetch=self._fetch if self._allow_web_includes else None,
+            lenient=defaults.lenient_templates,
+            script_engine=defaults.script_engine,
+            script_timeout_s=defaults.script_timeout_s,
+            script_memory_bytes=defaults.script_memory_bytes,
+        )
+        return Settings(environment, defaults.allow_cycle, defaults.strict)
+
+    def _roots_of(self, document: Document) -> tuple[Path, ...]:
         roots = list(self._roots)
         if document.file:
             roots.append(Path(document.file).resolve().parent)
         data_dir = self.properties.get("data_dir")
         if isinstance(data_dir, str) and data_dir:
             roots.append(Path(data_dir))
-        return Settings(
-            properties=self.properties,
-            functions=self._host.functions_for(EXPRESSIONS),
-            script_functions=self._host.functions_for(SCRIPTS),
-            host_scripts=self._host.scripts,
-            roots=tuple(roots),
-            fetch=self._fetch if self._allow_web_includes else None,
-            allow_cycle=self._defaults.allow_cycle,
-            strict=self._defaults.strict,
-            lenient=self._defaults.lenient_templates,
-            script_engine=self._defaults.script_engine,
-            script_timeout_s=self._defaults.script_timeout_s,
-            script_memory_bytes=self._defaults.script_memory_bytes,
-        )
+        return tuple(roots)
 
     def _fetch(self, address: str) -> str:
         if self._web_texts is None:

@@ -141,7 +141,7 @@ class Runner:
         problems = check(
             read(Path(name)),
             Registry(),
-            Settings(properties=PROPERTIES),
+            Settings(Environment(properties=PROPERTIES)),
         )
         assert not problems, [str(problem) for problem in problems]
 

@@ -43,8 +43,8 @@ class Environment:
         fetch: Gives the text behind a web address for `include`; `None` when that is off.
         lenient: True renders a failing part of a template as empty text, with a warning in the log.
         script_engine: What runs scripts.
-        script_timeout_s: Seconds a script may run for one message.
-        script_memory_bytes: Bytes a script may use.
+        script_timeout_s: Seconds of processor time of its thread that one call of a script may take; 0 for no limit.
+        script_memory_bytes: Bytes that the scripts of one thread may hold together.
         max_file_bytes: Size of the largest file that `include` reads.
     """
 

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import field_validator
 
 from catenary.component import Config, option
+from catenary.expr import Environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path as FilePath
-
     from catenary.definition import ChainDefinition
-    from catenary.expr import Environment
     from catenary.jsontext import Json
     from catenary.load.decode import FieldProblem
-
-
-def _no_functions() -> dict[str, Any]:
-    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +22,14 @@ class Settings:
     """What an engine brings to the loading of each chain.
 
     Args:
-        properties: The values of `${global.x}`; keys may hold dots. Not copied.
-        functions: The host's own functions and objects for expressions, by name.
-        script_functions: Those for scripts.
-        host_scripts: The host's own JavaScript, by name.
-        roots: Folders below which templates may read files.
-        fetch: Gives the text behind a web address for `include`; `None` when that is off.
+        environment: What expressions, templates and scripts can see and may do in any chain.
         allow_cycle: True to allow cycles in chains that say nothing about them.
         strict: True to make every warning an error.
-        lenient: True when a part of a template that fails counts as empty.
-        script_engine: What runs scripts: quickjs (extra `js`) or V8 (extra `v8`).
-        script_timeout_s: Seconds of processor time of its thread that one call of a script may take; 0 for no limit.
-        script_memory_bytes: Bytes that the scripts of one thread may hold together.
     """
 
-    properties: Mapping[str, Json] = field(default_factory=dict[str, Any])
-    functions: Mapping[str, Any] = field(default_factory=_no_functions)
-    script_functions: Mapping[str, Any] = field(default_factory=_no_functions)
-    host_scripts: Mapping[str, str] = field(default_factory=dict[str, str])
-    roots: tuple[FilePath, ...] = ()
-    fetch: Callable[[str], str] | None = None
+    environment: Environment = field(default_factory=Environment)
     allow_cycle: bool = False
     strict: bool = False
-    lenient: bool = False
-    script_engine: Literal["quickjs", "v8"] = "quickjs"
-    script_timeout_s: float = 2.0
-    script_memory_bytes: int = 64 * 2**20
 
 
 class ChainSettings(Config):
@@ -122,22 +97,11 @@ def rule_chain_values(definition: ChainDefinition) -> dict[str, Json]:
 
 def environment_of(definition: ChainDefinition, settings: Settings) -> Environment:
     """Give the environment in which the expressions, templates and scripts of a chain are compiled."""
-    from catenary.expr import Environment
-
     own = chain_settings(definition)
-    lenient = settings.lenient if own.templates is None else own.templates == "lenient"
-    return Environment(
-        properties=settings.properties,
+    return replace(
+        settings.environment,
         vars=own.vars,
         rule_chain=rule_chain_values(definition),
-        functions=settings.functions,
-        script_functions=settings.script_functions,
-        host_scripts=settings.host_scripts,
         nodes=frozenset(node.id for node in definition.nodes),
-        roots=settings.roots,
-        fetch=settings.fetch,
-        lenient=lenient,
-        script_engine=settings.script_engine,
-        script_timeout_s=settings.script_timeout_s,
-        script_memory_bytes=settings.script_memory_bytes,
+        lenient=settings.environment.lenient if own.templates is None else own.templates == "lenient",
     )

@@ -8,6 +8,7 @@ import pytest
 
 from catenary.definition import ChainDefinition
 from catenary.errors import TemplateError
+from catenary.expr import Environment
 from catenary.load import Settings, build, chain_settings, check, environment_of, read
 from catenary.message import Message
 
@@ -40,7 +41,7 @@ def test_alias_of_a_type_works(registry):
 
 def test_placeholders_are_resolved_before_decoding(registry):
     text = node_text('{"limit": "${vars.o.k}", "text": "${global.a.b} ${ruleChain.id}", "password": "${global.key}"}')
-    settings = Settings(properties={"a.b": "x", "key": "k"})
+    settings = Settings(Environment(properties={"a.b": "x", "key": "k"}))
     ((node, component),), found = build(read(text), registry, settings)
     assert found == []
     assert component.config.limit == 7
@@ -60,7 +61,9 @@ def test_unresolved_placeholders_are_warnings(registry):
 
 
 def test_values_of_properties_are_not_shown_in_errors(registry):
-    found = problems(node_text('{"limit": "${global.key}"}'), registry, Settings(properties={"key": "hunter2"}))
+    found = problems(
+        node_text('{"limit": "${global.key}"}'), registry, Settings(Environment(properties={"key": "hunter2"}))
+    )
     assert found[0][3] == "node 'a' (t/filter): limit must be a whole number, not '${global.key}'"
 
 
@@ -161,7 +164,7 @@ def test_file_is_named(registry, tmp_path):
 def test_environment_holds_what_chain_and_engine_give():
     head = {"id": "c", "configuration": {"vars": '{"a": 1}', "secrets": {"p": "00"}, "templates": "lenient", "own": 2}}
     definition = read({"ruleChain": head, "metadata": {"nodes": [{"id": "n", "type": "t"}]}}).definition
-    settings = Settings(properties={"x": 1}, functions={"f": len}, roots=(Path("/data"),))
+    settings = Settings(Environment(properties={"x": 1}, functions={"f": len}, roots=(Path("/data"),)))
     environment = environment_of(definition, settings)
     assert environment.vars == {"a": 1}
     assert environment.properties == {"x": 1}
@@ -174,9 +177,10 @@ def test_environment_holds_what_chain_and_engine_give():
 
 
 def test_engine_decides_about_templates_when_the_chain_does_not():
-    assert environment_of(ChainDefinition(), Settings(lenient=True)).lenient
+    settings = Settings(Environment(lenient=True))
+    assert environment_of(ChainDefinition(), settings).lenient
     strict = ChainDefinition(configuration={"templates": "strict"})
-    assert not environment_of(strict, Settings(lenient=True)).lenient
+    assert not environment_of(strict, settings).lenient
 
 
 def test_chain_settings_fall_back_to_defaults():
