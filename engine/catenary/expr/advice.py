@@ -58,13 +58,17 @@ def doubtful(source: str, environment: Environment) -> list[Doubt]:
     declared = {node.name for node in nodes if isinstance(node, syntax.Let)}
     functions = functions_of(environment)
     variables = VARIABLES | environment.nodes
+    objects = {name.partition(".")[0] for name in functions if "." in name} - variables - declared
     found: list[Doubt] = []
     for node in nodes:
-        if isinstance(node, syntax.Name) and node.name not in declared | variables:
+        if isinstance(node, syntax.Name) and node.name not in declared | variables | objects:
             close = _closest(node.name, [*variables, *declared])
             found += [Doubt(node.name, node.span.start, close)] if close else []
         elif isinstance(node, syntax.Call) and node.name not in functions:
             found.append(Doubt(node.name, node.span.start, _closest(node.name, functions)))
+        elif isinstance(node, syntax.Method) and isinstance(node.target, syntax.Name) and node.target.name in objects:
+            path = f"{node.target.name}.{node.name}"
+            found += [] if path in functions else [Doubt(path, node.span.start, _closest(path, functions))]
     return sorted(found, key=lambda doubt: doubt.position)
 
 

@@ -9,7 +9,7 @@ import ast
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from catenary.expr import syntax
 from catenary.expr.constants import Constants
@@ -317,8 +317,16 @@ class Lowering:
             raise self.problem(f"{node.name}() takes {span} argument{plural}, not {given}", node.span, function.doc)
 
     def _method(self, node: syntax.Method) -> ast.expr:
+        if self._is_host_object(node.target):
+            return self._call(syntax.Call(node.span, f"{node.target.name}.{node.name}", node.arguments))
         target, name = self._target(node), _at(ast.Constant(node.name), node.span)
         return self._invoke("$method", target, name, *[self.lower(argument) for argument in node.arguments])
+
+    def _is_host_object(self, target: syntax.Node) -> TypeGuard[syntax.Name]:
+        """Tell whether this is the name of an object that the host lends."""
+        if not isinstance(target, syntax.Name) or not self._is_variable(target, frozenset({target.name}) - VARIABLES):
+            return False
+        return any(name.startswith(f"{target.name}.") for name in self.scope.functions)
 
     def _predicate(self, node: syntax.Predicate) -> ast.expr:
         names = {kind: self._fresh(word) for kind, word in _ITEMS.items()}

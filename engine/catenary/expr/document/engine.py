@@ -239,11 +239,10 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
 
     def call_host_method(self, name: str, method: str, *arguments: Json) -> Json:
         """Call a public method of an object of the host."""
-        target = self.owner.functions[name]
-        call = None if method.startswith("_") else getattr(target, method, None)
-        if not callable(call):
+        function = self.functions.get(f"{name}.{method}")
+        if function is None:
             raise EvaluationError(f"{name!r} has no method {method!r}")
-        return _budget().charge(call(*map(_plain, arguments)))
+        return _budget().charge(function.call(*map(_plain, arguments)))
 
     def _as_filter(self, name: str) -> Callable[..., Json]:
         def call(*arguments: Json) -> Json:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from catenary.expr.files import file_exists
 from catenary.expr.functions import escaping, lists, numbers, texts, times, values
 from catenary.expr.functions.function import Function
+from catenary.expr.functions.hosted import host_functions
 from catenary.expr.includes import include as included
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ FUNCTIONS: Final[dict[str, Function]] = {
 
 
 def functions_of(environment: Environment) -> dict[str, Function]:
-    """Give all functions of an environment: built-in ones, those on files, and the host's, which win."""
+    """Give all functions of an environment: built-in ones, those on files, and the host's, which win.
+
+    A method of an object of the host has the name `object.method`.
+    """
     table = dict(FUNCTIONS)
 
     def include(path: object, is_evaluated: object = False) -> str:
@@ -53,7 +57,4 @@ def functions_of(environment: Environment) -> dict[str, Function]:
         ("string",),
         (("fileExists('no-such-file.txt')", False),),
     )
-    for name, call in environment.functions.items():
-        doc = (call.__doc__ or "A function of the host program.").strip().split("\n")[0]
-        table[name] = Function(name, call, 0, None, doc)
-    return table
+    return table | host_functions(environment)

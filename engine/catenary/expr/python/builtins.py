@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from catenary.expr.functions.hosted import host_functions
 from catenary.expr.functions.table import functions_of
 from catenary.expr.operators import MAX_ITEMS, EvaluationError, bounded_integer, is_number, kind_of
 from catenary.expr.python.operators import as_text, listed, power
@@ -136,10 +137,10 @@ def python_functions(environment: Environment) -> dict[str, Callee]:
     language = {
         name: Callee(_checked(function), function.contextual)
         for name, function in table.items()
-        if not function.counted and name not in environment.functions
+        if not function.counted and name.partition(".")[0] not in environment.functions
     }
     python = {name: Callee(call) for name, call in BUILTINS.items()}
-    host = {name: Callee(call) for name, call in environment.functions.items() if callable(call)}
+    host = {name: Callee(function.call) for name, function in host_functions(environment).items()}
     return {**language, **python, **host}
 
 

@@ -172,10 +172,10 @@ class PythonCompiler(PythonNames):
         owner = self.environment.functions.get(name)
         if owner is None or callable(owner) or any(name in scope for scope in self.scopes):
             return None
-        method = None if access.attr.startswith("_") else getattr(owner, access.attr, None)
-        if not callable(method):
+        method = self.functions.get(f"{name}.{access.attr}")
+        if method is None:
             raise self.source.refuse(access, f"{name!r} has no method {access.attr!r}")
-        return method
+        return method.call
 
     # -- operators
 
