@@ -174,6 +174,8 @@ class MemoryCache:
 class ChainCache:
     """What one chain sees of a cache: keys are its own, and the cache has them behind `<chain id>:`.
 
+    A colon in the id is written `%3A` there, and a percent sign `%25`: the keys of chain `a` are none of chain `a:b`.
+
     Args:
         cache: The whole store.
         chain_id: The id of the chain.
@@ -181,7 +183,7 @@ class ChainCache:
 
     def __init__(self, cache: Cache, chain_id: str) -> None:
         self._cache = cache
-        self._prefix = f"{chain_id}:"
+        self._prefix = chain_id.replace("%", "%25").replace(":", "%3A") + ":"
 
     def set(self, key: str, value: Json, ttl: str = "") -> None:
         """Store a value, see `Cache.set`."""

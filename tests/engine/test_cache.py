@@ -164,6 +164,18 @@ def test_a_chain_sees_only_its_own_keys(cache: MemoryCache) -> None:
     assert len(cache) == 0
 
 
+@pytest.mark.parametrize(("first", "second"), [("a", "a:b"), ("a:b", "a%3Ab"), ("a%", "a%25"), ("a", "a:")])
+def test_keys_of_a_chain_are_none_of_a_chain_whose_id_goes_on_after_a_colon(
+    cache: MemoryCache, first: str, second: str
+) -> None:
+    one, other = ChainCache(cache, first), ChainCache(cache, second)
+    one.set("b:k", 1)
+    other.set("k", 2)
+    assert (one.get_by_prefix(""), other.get_by_prefix("")) == ({"b:k": 1}, {"k": 2})
+    one.delete_by_prefix("")
+    assert other.get_by_prefix("") == {"k": 2}
+
+
 def test_a_chains_values_outlive_a_reload_and_go_with_the_chain() -> None:
     def document(name: str) -> dict[str, Any]:
         return {"ruleChain": {"id": "c", "name": name}, "metadata": {"nodes": [{"id": "a", "type": "log"}]}}
