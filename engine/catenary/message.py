@@ -20,7 +20,9 @@ JSON: Final = "JSON"
 TEXT: Final = "TEXT"
 BINARY: Final = "BINARY"
 
-_UNREAD: Final[Any] = object()
+UNREAD: Final[Any] = object()
+"""What `_value` holds while the data is not parsed, and `_data` while the value is not written."""
+
 _NO_METADATA: Final[Metadata] = MappingProxyType({})
 _new: Final = object.__new__
 _WIRE: Final[Mapping[str, tuple[type[Any], str]]] = {
@@ -68,15 +70,15 @@ class Message:
         kind = data.__class__
         if kind is str or kind is bytes:
             self._data = data
-            self._value = _UNREAD
+            self._value = UNREAD
         elif kind is dict or kind is list:
-            self._data = _UNREAD
+            self._data = UNREAD
             self._value = data
         elif isinstance(data, (str, bytes, bytearray, memoryview)):
             self._data = _raw(data)
-            self._value = _UNREAD
+            self._value = UNREAD
         else:
-            self._data = _UNREAD
+            self._data = UNREAD
             self._value = data
         self._type = type
         self._data_type = data_type
@@ -113,7 +115,7 @@ class Message:
             TypeError, ValueError: When a value given as data cannot be written as JSON.
         """
         data = self._data
-        if data is _UNREAD:
+        if data is UNREAD:
             value = self._value
             data = self._data = dumps(value)
         return data
@@ -131,7 +133,7 @@ class Message:
         JSON is parsed; empty JSON is `{}`; JSON that does not parse, text and bytes are the text.
         """
         value: Json = self._value
-        if value is _UNREAD:
+        if value is UNREAD:
             data = self._data
             try:
                 value = loads(data) if self._data_type == JSON else self.text
@@ -171,16 +173,16 @@ class Message:
         other = _new(self.__class__)
         kind = data.__class__
         if kind is dict:
-            other._data = _UNREAD
+            other._data = UNREAD
             other._value = data
         elif kind is str or kind is bytes:
             other._data = data
-            other._value = _UNREAD
+            other._value = UNREAD
         elif isinstance(data, (str, bytes, bytearray, memoryview)):
             other._data = _raw(data)
-            other._value = _UNREAD
+            other._value = UNREAD
         else:
-            other._data = _UNREAD
+            other._data = UNREAD
             other._value = data
         other._type = self._type
         other._data_type = self._data_type if data_type is None else data_type
@@ -199,7 +201,7 @@ class Message:
         other = self._copy()
         if data_type != self._data_type:
             other._data = self.data
-            other._value = _UNREAD
+            other._value = UNREAD
             other._data_type = data_type
         return other
 

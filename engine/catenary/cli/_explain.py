@@ -10,7 +10,7 @@ from catenary.cli._timing import times_of
 from catenary.errors import ExpressionError
 from catenary.expr import syntax
 from catenary.expr.problems import place
-from catenary.message import _UNREAD  # what a message not yet parsed holds
+from catenary.message import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -224,7 +224,7 @@ class _Named(ast.NodeTransformer):
         value = self._values[node.id]
         if value is None or isinstance(value, (str, int, float, bytes)):
             return ast.Constant(value)
-        if value is _UNREAD:
+        if value is UNREAD:
             return ast.Name("UNREAD")
         name = getattr(value, "__qualname__", "") or getattr(getattr(value, "func", None), "__qualname__", "")
         return ast.Name(name.rpartition("<locals>.")[2] or f"<{type(value).__name__}>")

@@ -57,9 +57,9 @@ def _inside(option: Option) -> Iterator[Option]:
 
 
 def _of_config(option: Option, config: Config) -> Iterator[Option]:
-    from catenary.load.decode import _field_names, extra_of
+    from catenary.load.decode import extra_of, field_names
 
-    by_name = _field_names(type(config))
+    by_name = field_names(type(config))
     seen: set[str] = set()
     for key, written in cast("dict[str, Json]", option.written).items():
         name = by_name.get(key.lower(), ("", 0))[0]

@@ -41,25 +41,12 @@ class Piece:
 
 def pieces_of(written: str, environment: Environment) -> list[Piece]:
     """Cut a text as it is after the init pass at the placeholders that the pass has resolved."""
-    from catenary.expr.environment import find_path
-    from catenary.expr.placeholders import _INIT
-    from catenary.expr.text import text_of
+    from catenary.expr.placeholders import resolved_pieces
 
     pieces: list[Piece] = []
-    at = end = 0
-    for match in _INIT.finditer(written):
-        found, value = find_path(environment.root(match[1]), match[2])
-        if not found:
-            continue
-        before = written[at : match.start()]
-        if before:
-            pieces.append(Piece(end, before))
-            end += len(before)
-        pieces.append(Piece(end, text_of(value), f"{match[1]}.{match[2]}"))
-        end += len(pieces[-1].text)
-        at = match.end()
-    if written[at:]:
-        pieces.append(Piece(end, written[at:]))
+    for text, name in resolved_pieces(written, environment):
+        if text or name:
+            pieces.append(Piece(pieces[-1].end if pieces else 0, text, name))
     return pieces
 
 

@@ -193,9 +193,9 @@ class Rendering:
             told["parts"] = list(self._written_parts(pieces, option))
 
     def _note_unresolved(self, told: Told, text: str) -> None:
-        from catenary.load.build import _UNRESOLVED
+        from catenary.load.build import UNRESOLVED
 
-        match = _UNRESOLVED.search(text)
+        match = UNRESOLVED.search(text)
         if match is not None:
             name = match[1]
             hint = f"give --set {name}=VALUE" if name.startswith("global.") else "add it to the chain's vars"

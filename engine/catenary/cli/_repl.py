@@ -147,7 +147,7 @@ class Repl:
             say(f"{name.ljust(width)}  {shorten(json_text(value), 100)}")
 
     def _functions(self, text: str) -> None:
-        from catenary.docsgen.functions import _signature
+        from catenary.docsgen.functions import signature
         from catenary.expr.functions.table import functions_of
 
         functions = functions_of(self._session.environment)
@@ -159,7 +159,7 @@ class Repl:
         if text in functions:
             found = {text: functions[text], **found}
         for one in found.values():
-            say(f"{_signature(one)}  {one.doc}")
+            say(f"{signature(one)}  {one.doc}")
         for example, value in getattr(functions.get(text), "examples", ()):
             say(f"  {example}  gives  {value}")
 

@@ -33,7 +33,7 @@ def function_page() -> str:
         families.setdefault(entry.family, []).append(entry)
     parts: list[str] = []
     for family in sorted(families):
-        rows = [(code(_signature(entry)), entry.doc, _examples(entry)) for entry in families[family]]
+        rows = [(code(signature(entry)), entry.doc, _examples(entry)) for entry in families[family]]
         parts += [f"## {family}", table(("Function", "What it gives", "Examples"), rows)]
     return page(
         "Functions of expressions",
@@ -62,7 +62,8 @@ def _examples(entry: Function) -> str:
     return "; ".join(f"{code(source)} = {json_code(value)}" for source, value in entry.examples)
 
 
-def _signature(entry: Function) -> str:
+def signature(entry: Function) -> str:
+    """Give how a function is called: `replace(text, from, to)`; what may be left out ends in `?`."""
     names = [
         f"{name}..." if parameter.kind is inspect.Parameter.VAR_POSITIONAL else name
         for name, parameter in inspect.signature(entry.call).parameters.items()

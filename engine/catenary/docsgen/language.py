@@ -88,10 +88,10 @@ def _operator_rows() -> list[tuple[str, str, str]]:
     levels: dict[int, list[tuple[str, str]]] = {}
     spellings: dict[str, list[str]] = {}
     for operator in parser.PRECEDENCE:
-        spellings.setdefault(parser._LONG.get(operator, operator), []).append(operator)
+        spellings.setdefault(parser.LONG.get(operator, operator), []).append(operator)
     for operator, names in spellings.items():
         levels.setdefault(parser.PRECEDENCE[operator], []).append((_written(operator, names), _OPERATORS[operator]))
-    for operator, level in parser._UNARY.items():
+    for operator, level in parser.UNARY.items():
         if operator in _UNARY:
             shown = "`not a`, `!a`" if operator == "not" else code(f"{operator}a")
             levels.setdefault(level, []).append((shown, _UNARY[operator]))
@@ -103,7 +103,7 @@ def _operator_rows() -> list[tuple[str, str, str]]:
 
 
 def _written(operator: str, names: list[str]) -> str:
-    negated = [f"not {name}" for name in names if operator in parser._NEGATABLE]
+    negated = [f"not {name}" for name in names if operator in parser.NEGATABLE]
     return ", ".join(code(name) for name in [*names, *negated])
 
 

@@ -18,7 +18,7 @@ from catenary.expr.methods import call_method
 from catenary.expr.operators import EvaluationError, TextMap
 from catenary.expr.outline import DEEP, first_operands
 from catenary.expr.text import text_of
-from catenary.message import _UNREAD  # what a message not yet parsed holds
+from catenary.message import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +90,7 @@ class Compiler(Comprehensions):
             return _SIMPLE_VARIABLES[name]
         if name == "msg":
             self.uses_value = True
-            return f"(value if value is not {self.name_of(_UNREAD)} else msg.value)"
+            return f"(value if value is not {self.name_of(UNREAD)} else msg.value)"
         if name == "metadata":
             return f"{self.name_of(TextMap)}(msg._metadata)"
         kind = dict if name == "ruleChain" else TextMap

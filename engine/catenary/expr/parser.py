@@ -25,10 +25,10 @@ PRECEDENCE: Final = {
     "**": 100, "^": 100,
     "??": 500,
 }  # fmt: skip
-_UNARY: Final = {"not": 50, "!": 50, "-": 90, "+": 90}
-_LONG: Final = {"||": "or", "&&": "and", "^": "**"}
+UNARY: Final = {"not": 50, "!": 50, "-": 90, "+": 90}
+LONG: Final = {"||": "or", "&&": "and", "^": "**"}
 _ORDERINGS: Final = frozenset({"<", ">", "<=", ">="})
-_NEGATABLE: Final = frozenset({"in", "matches", "contains", "startsWith", "endsWith"})
+NEGATABLE: Final = frozenset({"in", "matches", "contains", "startsWith", "endsWith"})
 _RIGHT_TO_LEFT: Final = frozenset({"**", "^"})
 
 
@@ -140,7 +140,7 @@ class Parser(Operands):
         token = self.token
         if token.kind not in {"operator", "name"}:
             return "", False
-        if token.text == "not" and self.following.kind == "name" and self.following.text in _NEGATABLE:
+        if token.text == "not" and self.following.kind == "name" and self.following.text in NEGATABLE:
             return self.following.text, True
         return token.text, False
 
@@ -150,7 +150,7 @@ class Parser(Operands):
             self.advance()
         if operator in _ORDERINGS:
             return self._ordering(left, operator, precedence)
-        long = _LONG.get(operator, operator)
+        long = LONG.get(operator, operator)
         if long == "and" or long == "or":
             return self._logical(left, long, precedence)
         right = self._binary(precedence if operator in _RIGHT_TO_LEFT else precedence + 1, operator)
@@ -165,17 +165,17 @@ class Parser(Operands):
 
     def _logical(self, left: Node, operator: Literal["and", "or"], precedence: int) -> Node:
         operands = [left, self._binary(precedence + 1, operator)]
-        while self.token.kind in {"operator", "name"} and _LONG.get(self.token.text, self.token.text) == operator:
+        while self.token.kind in {"operator", "name"} and LONG.get(self.token.text, self.token.text) == operator:
             self.advance()
             operands.append(self._binary(precedence + 1, operator))
         return Logical(Span(left.span.start, operands[-1].span.end), operator, tuple(operands))
 
     def _unary(self) -> Node:
         token = self.token
-        if token.kind in {"operator", "name"} and token.text in _UNARY:
+        if token.kind in {"operator", "name"} and token.text in UNARY:
             with self:
                 self.advance()
-                operand = self._binary(_UNARY[token.text], "")
+                operand = self._binary(UNARY[token.text], "")
                 operator = "not" if token.text == "!" else token.text
                 return self.postfix(Unary(Span(token.span.start, operand.span.end), operator, operand))
         return self.postfix(self.operand())

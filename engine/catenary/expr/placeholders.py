@@ -11,10 +11,12 @@ from catenary.expr.problems import syntax_problem
 from catenary.expr.text import text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from catenary.expr.environment import Environment
     from catenary.jsontext import Json
 
-_INIT = re.compile(r"\$\{\s*(global|vars|ruleChain)\.([^{}\s][^{}]*?)\s*\}")
+_PLACEHOLDER = re.compile(r"\$\{\s*(global|vars|ruleChain)\.([^{}\s][^{}]*?)\s*\}")
 _INSIDE = re.compile(r"""[^'"`{}/]+|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`[^`]*`|//[^\n]*|/\*.*?\*/|.""", re.DOTALL)
 
 
@@ -74,7 +76,7 @@ def resolve_placeholders(value: Json, environment: Environment) -> Json:
     again. What is not found, and any longer expression, stays as written. Keys of maps stay as they are.
     """
     if isinstance(value, str):
-        return _INIT.sub(lambda match: _resolved(match, environment), value) if "${" in value else value
+        return "".join(text for text, _ in resolved_pieces(value, environment)) if "${" in value else value
     if isinstance(value, dict):
         entries = cast("dict[str, Json]", value)
         return {key: resolve_placeholders(entry, environment) for key, entry in entries.items()}
@@ -83,6 +85,18 @@ def resolve_placeholders(value: Json, environment: Environment) -> Json:
     return value
 
 
-def _resolved(match: re.Match[str], environment: Environment) -> str:
-    found, value = find_path(environment.root(match[1]), match[2])
-    return text_of(value) if found else match[0]
+def resolved_pieces(source: str, environment: Environment) -> Iterator[tuple[str, str]]:
+    """Give a text in pieces.
+
+    Returns:
+        `(text, name)` for each: what the placeholder `name`, such as `global.site`, stands for; or text as it was
+        written, with an empty name.
+    """
+    at = 0
+    for match in _PLACEHOLDER.finditer(source):
+        found, value = find_path(environment.root(match[1]), match[2])
+        if found:
+            yield source[at : match.start()], ""
+            yield text_of(value), f"{match[1]}.{match[2]}"
+            at = match.end()
+    yield source[at:], ""

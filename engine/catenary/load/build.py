@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from catenary.load.places import Path, Place
     from catenary.registry import Registry
 
-_UNRESOLVED: Final = re.compile(r"\$\{\s*((?:global|vars)\.[\w.\-]+)\s*\}")
+UNRESOLVED: Final = re.compile(r"\$\{\s*((?:global|vars)\.[\w.\-]+)\s*\}")
+"""A placeholder that the pass over the configuration has left, for nothing is set for it."""
 
 _POSITION: Final = re.compile(r" \(line [0-9]+, column [0-9]+\)$")
 
@@ -175,7 +176,7 @@ class _Builder:
         code = "config.invalid" if problem.error is None else _code_of(problem.error)
         hint = problem.hint
         written = value_at(self.document.value, path)
-        if code == "config.invalid" and isinstance(written, str) and (match := _UNRESOLVED.search(written)):
+        if code == "config.invalid" and isinstance(written, str) and (match := UNRESOLVED.search(written)):
             hint = f"set a proper value for {match.group(1)}"
         place = self._place_inside(path, problem.error) if problem.error else None
         text = problem.text if place is None else _POSITION.sub("", problem.text)
@@ -223,7 +224,7 @@ def _expressions(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
 def _unresolved(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Give each plain placeholder that the init pass left as it was, and where it stands."""
     if isinstance(value, str):
-        for match in _UNRESOLVED.finditer(value):
+        for match in UNRESOLVED.finditer(value):
             yield path, match.group(1)
     for key, item in entries(value):
         yield from _unresolved(item, (*path, key))

@@ -149,7 +149,7 @@ class _Reading:
         if not isinstance(raw, dict):
             return raw
         mapping = cast("dict[str, Json]", raw)
-        by_name = _field_names(config_type)
+        by_name = field_names(config_type)
         result: dict[str, Json] = {}
         for key in sorted(mapping, key=lambda key: by_name.get(key.lower(), ("", 9))[1]):
             name = by_name.get(key.lower(), ("", 9))[0]
@@ -251,7 +251,7 @@ class _Reading:
 
 
 @lru_cache(maxsize=1024)
-def _field_names(config_type: type[Config]) -> dict[str, tuple[str, int]]:
+def field_names(config_type: type[Config]) -> dict[str, tuple[str, int]]:
     """Give field name and rank by each lower-case name an option may be given by; rank 0 is its own name."""
     result: dict[str, tuple[str, int]] = {}
     for name, field in config_type.model_fields.items():

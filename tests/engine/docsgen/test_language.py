@@ -18,15 +18,15 @@ def rows_of(title: str) -> list[str]:
 def test_every_operator_has_a_row_and_a_meaning() -> None:
     shown = " ".join(re.findall(r"`([^`]+)`", " ".join(row.split(" | ")[1] for row in rows_of("Operators"))))
 
-    for operator in [*parser.PRECEDENCE, *parser._UNARY]:
+    for operator in [*parser.PRECEDENCE, *parser.UNARY]:
         assert operator.replace("|", "\\|") in shown, operator
-    assert set(language._OPERATORS) == {parser._LONG.get(name, name) for name in parser.PRECEDENCE}
+    assert set(language._OPERATORS) == {parser.LONG.get(name, name) for name in parser.PRECEDENCE}
 
 
 def test_levels_go_from_loosest_to_tightest() -> None:
     levels = [int(level) for level in re.findall(r"^\| (\d+) ", "\n".join(rows_of("Operators")), re.MULTILINE)]
 
-    assert levels == sorted({*parser.PRECEDENCE.values(), *parser._UNARY.values()})
+    assert levels == sorted({*parser.PRECEDENCE.values(), *parser.UNARY.values()})
 
 
 def test_every_name_has_a_row() -> None:

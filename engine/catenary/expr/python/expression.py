@@ -16,7 +16,7 @@ from catenary.expr.python.builtins import python_functions
 from catenary.expr.python.compiler import PythonCompiler
 from catenary.expr.python.syntax import Source
 from catenary.expr.validation import text_schema, validator_schema
-from catenary.message import _UNREAD  # what a message not yet parsed holds
+from catenary.message import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,7 +144,7 @@ def _closure(compiler: PythonCompiler, value: ast.expr, text: Source) -> Callabl
         "Work": guards.Work,
         "record": record,
         "output_of": output_of,
-        "unread": _UNREAD,
+        "unread": UNREAD,
         "dict": dict,
     }
     kept |= {"roots": compiler.environment.root, **compiler.namespace}
