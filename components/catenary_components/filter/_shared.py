@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from catenary import DEFAULT
+from catenary.expr import text_of
 
 if TYPE_CHECKING:
     from catenary.component import Context
 
 
 def connected_or_default(ctx: Context, relation: str) -> str:
-    """Give a relation when it is connected; else the default one when that is; else the relation all the same.
+    """Give a relation when it is connected; else the default one when that is; else the relation all the same."""
+    return relation if ctx.is_connected(relation) else connected_default(ctx) or relation
 
-    The default is `Default`, or what the property `defaultRelationType` names.
-    """
-    if ctx.is_connected(relation):
-        return relation
-    named = ctx.properties.get("defaultRelationType")
-    default = named if isinstance(named, str) and named else DEFAULT
-    return default if ctx.is_connected(default) else relation
+
+def connected_default(ctx: Context) -> str:
+    """Give the default relation: `Default`, or what the property `defaultRelationType` names; empty if unconnected."""
+    default = text_of(ctx.properties.get("defaultRelationType")) or DEFAULT
+    return default if ctx.is_connected(default) else ""

@@ -8,6 +8,8 @@ from catenary import DEFAULT, FAILURE, fail
 from catenary.component import Component, Config, Context, Emission, Example, option, register
 from catenary.expr import Script, ScriptFunction, text_of
 
+from ._shared import connected_default, connected_or_default
+
 if TYPE_CHECKING:
     from catenary import Message
     from catenary.jsontext import Json
@@ -65,9 +67,7 @@ class JsSwitch(Component[JsSwitchConfig]):
         returned = self._call(msg, ctx)
         if not isinstance(returned, list):
             return fail("return the value is not an array", msg)
-        names = [text_of(element) for element in cast("list[Json]", returned)]
-        if not names or not all(map(ctx.is_connected, names)):
-            default = text_of(ctx.properties.get("defaultRelationType")) or DEFAULT
-            if ctx.is_connected(default):
-                names = [name if ctx.is_connected(name) else default for name in names] or [default]
+        names = [connected_or_default(ctx, text_of(element)) for element in cast("list[Json]", returned)]
+        if not names and (default := connected_default(ctx)):
+            return default
         return names[0] if len(names) == 1 else [*names]
