@@ -86,6 +86,8 @@ class JsTransform(Component[JsTransformConfig]):
         if self._call is None:
             return SUCCESS
         form, payload, metadata, message_type, data_type = self._call(msg, ctx)
+        if data_type.__class__ is not str:
+            data_type = text_of(data_type)
         if form == _VALUE and (data_type or msg.data_type) == JSON:
             msg = msg.with_data(payload, JSON)
         elif form:

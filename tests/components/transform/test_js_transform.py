@@ -328,7 +328,15 @@ def test_a_returned_type_becomes_text(transform: Send, returned: str, text: str)
 
 @pytest.mark.parametrize(
     ("returned", "data_type"),
-    [("'WEIRD'", "WEIRD"), ("''", JSON), ("null", JSON), ("undefined", JSON), ("'TEXT'", TEXT)],
+    [
+        ("'WEIRD'", "WEIRD"),
+        ("''", JSON),
+        ("null", JSON),
+        ("undefined", JSON),
+        ("'TEXT'", TEXT),
+        ("5", "5"),
+        ("true", "true"),
+    ],
 )
 def test_a_returned_data_type_is_taken_unless_it_is_empty(transform: Send, returned: str, data_type: str) -> None:
     end = transform(f"return {{dataType: {returned}}};", '{ "a": 1 }')

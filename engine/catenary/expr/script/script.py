@@ -140,7 +140,7 @@ def _schema(function: ScriptFunction) -> core_schema.CoreSchema:
         if isinstance(value, Script):
             return value
         if not isinstance(value, str):
-            raise PydanticCustomError("script", "a script is a text")
+            raise PydanticCustomError("script", "must be a text")
         try:
             return Script.compile(
                 value,

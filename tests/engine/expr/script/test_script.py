@@ -332,7 +332,7 @@ def test_a_config_field_tells_what_is_wrong() -> None:
     assert script["loc"] == ("script",)
     assert "line 1, column 9" in script["msg"]
     assert isinstance(script["ctx"]["error"], ScriptError)  # type: ignore[typeddict-item]
-    assert text["msg"] == "a script is a text"
+    assert text["msg"] == "must be a text"
 
 
 def test_a_config_field_is_a_text_in_the_schema() -> None:
