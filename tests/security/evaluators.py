@@ -42,7 +42,8 @@ def environment(folder: Path) -> Environment:
         functions={"greet": greet},
         nodes=frozenset({"before"}),
         roots=(folder / "inside",),
-        script_timeout_s=0.25,
+        script_timeout_s=0.1,
+        script_memory_bytes=16 * 2**20,
     )
 
 

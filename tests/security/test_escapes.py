@@ -24,8 +24,8 @@ LANGUAGES = {
     "bombs": ("expression", "document", "python", "quickjs"),
 }
 """The files of the corpus, and whom each is written against; in the long checks, every text is put to everybody."""
-SECONDS = 10.0
-"""Longest time of one text: twice what an expression may take, for the machine may be busy."""
+SECONDS = 6.0
+"""Most processor time of one text: built-in calls run over the limits, which are far smaller here."""
 
 BYTES = 600 * 2**20
 """Most memory that one text may take; scripts have a limit of their own below it."""
@@ -35,7 +35,7 @@ HOST_OBJECTS = ("<class '", "<function ", "<module ", "<built-in ", "<bound meth
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[str, str], dict[str, Any]]]:
-    """Give a function that puts a text to an evaluator, in a process of its own."""
+    """Give a function that puts a text to an evaluator, in another process."""
     folder = folder_with_traps(tmp_path_factory.mktemp("security"))
     keeper = subprocess.Popen(
         [sys.executable, "-m", "tests.security.keeper", str(folder)],
@@ -66,6 +66,8 @@ def complaints(verdict: dict[str, Any]) -> list[str]:
     found = [f"did {event}" for event in verdict["seen"]]
     if verdict["strange"]:
         found.append(f"gave a {verdict['strange']}: {verdict['shown'][:100]}")
+    if verdict["next"] != "2":
+        found.append(f"did harm to the next text: {verdict['next']}")
     if verdict["leaks"]:
         found.append("showed the canary")
     found += [f"showed {mark!r}: {verdict['shown'][:200]}" for mark in HOST_OBJECTS if mark in verdict["shown"]]
