@@ -56,6 +56,7 @@ class Scope:
         metadata_names: True when metadata keys are names too (in templates).
         references: The node ids found so far.
         made: The weight of what was made so far outside of predicates and `let`, in all parts of a text together.
+        has_unknown: True when a name that nothing is known by, so that it is nil, or an unknown function was found.
     """
 
     nodes: frozenset[str]
@@ -63,6 +64,7 @@ class Scope:
     metadata_names: bool = False
     references: set[str] = field(default_factory=set[str])
     made: int = 0
+    has_unknown: bool = False
 
 
 class Lowering:
@@ -136,6 +138,7 @@ class Lowering:
             return self._invoke("$node", ast.Constant(node.name))
         if self.scope.metadata_names:
             return self._invoke("$named", ast.Constant(node.name))
+        self.scope.has_unknown = True
         return ast.Constant(None)
 
     def _allnames(self, _: syntax.AllNames) -> ast.expr:
@@ -366,6 +369,7 @@ class Lowering:
     _sequence = _let
 
     def _call_unknown(self, node: syntax.Call) -> ast.expr:
+        self.scope.has_unknown = True
         close = get_close_matches(node.name, self.scope.functions, n=1)
         reason = f"cannot call nil: there is no function {node.name!r}"
         reason += f"; did you mean {close[0]!r}?" if close else ""

@@ -39,11 +39,13 @@ class Program:
         call: The closure `(msg, ctx=None) -> value`; it raises `ExpressionError`s.
         tree: The lowered tree, for the reference evaluator.
         references: The ids of the nodes whose output it reads.
+        has_unknown: True when there is a name that nothing is known by, or an unknown function.
     """
 
     call: Callable[..., Json]
     tree: ast.expr
     references: frozenset[str]
+    has_unknown: bool
 
 
 def compile_program(
@@ -77,7 +79,7 @@ def compile_program(
             tree = lower(parse(source, start, stop, kind), source, kind, scope)
             explain = _explainer(source, start, stop, kind, environment)
             call = compile_closure(tree, environment, functions, explain, with_metadata=in_template)
-        return Program(call, tree, frozenset(scope.references))
+        return Program(call, tree, frozenset(scope.references), scope.has_unknown)
 
     return _kept(environment, (source, start, stop, kind, in_template), make)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from catenary.component import Component
     from catenary.definition import NodeDefinition
     from catenary.errors import Problem
-    from catenary.expr import Environment
+    from catenary.expr import Environment, Expression
     from catenary.jsontext import Json
     from catenary.load.document import Document
     from catenary.load.places import Path, Place
@@ -147,7 +147,8 @@ class _Builder:
         for problem in problems:
             self._add_field_problem(base, label, problem)
         for where, expression in _expressions(config):
-            self._add_doubts((*base, *where), label, expression, environment)
+            if expression.program.has_unknown:
+                self._add_doubts((*base, *where), label, expression.source, environment)
         return None if config is None else self._make(component_type, config, base, label)
 
     def _add_doubts(self, path: Path, label: str, source: str, environment: Environment) -> None:
@@ -202,14 +203,14 @@ def _code_of(error: ExpressionError) -> str:
     return "script.syntax" if isinstance(error, ScriptError) else "expression.syntax"
 
 
-def _expressions(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Give the text of each expression in settings, and where it stands."""
+def _expressions(value: Any, path: Path = ()) -> Iterator[tuple[Path, Expression]]:
+    """Give each expression in settings, and where it stands."""
     if "catenary.expr.expression" not in sys.modules:  # which no settings with expressions can do without
         return
     from catenary.expr import Expression
 
     if isinstance(value, Expression):
-        yield path, value.source
+        yield path, value
     elif isinstance(value, list | tuple):
         for index, element in enumerate(cast("list[Any]", value)):
             yield from _expressions(element, (*path, index))
