@@ -1,4 +1,4 @@
-"""What expressions are tried on: the message, and the outputs of other nodes, as options of a command."""
+"""The options of a command that make a message, and what expressions are tried on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from catenary.cache import Cache
-    from catenary.cli._input import Source
     from catenary.message import Message
 
 _DATA_TYPES = ("JSON", "TEXT", "BINARY")
@@ -21,11 +20,14 @@ _OUTPUT = "--output"
 
 
 def message_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that make a message; `given_of` takes them out again."""
+    """Add the options that make a message: `data`, `data_file`, `message_type`, `data_type` and `metadata`."""
     for decorate in reversed(
         (
             click.option(
-                "-d", "--data", metavar="TEXT|@FILE", help="The data of the message; @FILE reads it, @- stdin."
+                "-d",
+                "--data",
+                metavar="TEXT|@FILE",
+                help="The data of the message; @FILE reads it, @- stdin. A text that begins with @ is written with @@.",
             ),
             click.option(
                 "-f",
@@ -50,17 +52,21 @@ def message_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="KEY=VALUE",
                 help="Put an entry into the metadata. Repeatable.",
             ),
-            click.option(
-                _OUTPUT,
-                "outputs",
-                multiple=True,
-                metavar="NODE=DATA",
-                help="Say what another node put out, for expressions that name it. Repeatable.",
-            ),
         )
     ):
         command = decorate(command)
     return command
+
+
+def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that says what other nodes put out."""
+    return click.option(
+        _OUTPUT,
+        "outputs",
+        multiple=True,
+        metavar="NODE=DATA",
+        help="Say what another node put out, for expressions that name it. Repeatable.",
+    )(command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +103,12 @@ class Given:
 
     def with_data(self, raw: bytes) -> Given:
         """Give the same with other data, which is taken as the message's data type says."""
-        from catenary.cli._input import make_message
+        from catenary.cli._input import make_message, tell_broken_json
 
         message = self.message
-        return replace(self, message=make_message(raw, message.type, message.data_type, _texts(message)))
+        changed = make_message(raw, message.type, message.data_type, _texts(message))
+        tell_broken_json(changed)
+        return replace(self, message=changed)
 
     def with_message(self, *, type: str | None = None, metadata: Mapping[str, str] | None = None) -> Given:  # noqa: A002
         """Give the same with another type or metadata."""
@@ -116,34 +124,21 @@ class Given:
         return replace(self, message=changed)
 
 
-def source_of(options: Mapping[str, Any]) -> Source:
-    """Give where the data comes from. Raises: click.UsageError: when two sources are named."""
-    from catenary.cli._input import STDIN, Source
-
-    data, file = options["data"], options["data_file"]
-    if data is not None and data.startswith("@"):
-        if file is not None:
-            raise click.UsageError("give the data once: with -d or with -f")
-        name = data[1:]
-        if not name:
-            raise bad("-d", "there is no file name behind the '@'; write -d @FILE")
-        return Source.of(None, name, None) if name != STDIN else Source(stdin=True)
-    return Source.of(data, file, None)
-
-
 def given_of(options: Mapping[str, Any]) -> Given:
-    """Read the options of `message_options`; stdin is read to its end when it is the source.
+    """Read the options of `message_options` and `output_option`; stdin is read to its end when it is the source.
 
     Raises:
         click.UsageError: When an option cannot be read.
     """
-    from catenary.cli._input import make_message
+    from catenary.cli._input import Source, make_message, tell_broken_json
     from catenary.message import Message
 
     metadata = dict(split_pair(pair, "-m") for pair in options["metadata"])
     outputs = {node: Message(data) for node, data in (split_pair(pair, _OUTPUT) for pair in options["outputs"])}
-    raw = b"".join(source_of(options).chunks())
-    return Given(make_message(raw, options["message_type"], options["data_type"], metadata), outputs)
+    raw = b"".join(Source.of(options["data"], options["data_file"]).chunks())
+    message = make_message(raw, options["message_type"], options["data_type"], metadata)
+    tell_broken_json(message)
+    return Given(message, outputs)
 
 
 def need_known_nodes(given: Given, known: Iterable[str]) -> None:

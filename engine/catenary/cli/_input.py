@@ -29,12 +29,23 @@ class Source:
     stdin: bool = False
 
     @classmethod
-    def of(cls, data: str | None, file: str | None, dash: str | None) -> Source:
-        """Put the options together. Raises: click.UsageError: when they name more than one source, or a wrong one."""
+    def of(cls, data: str | None, file: str | None, dash: str | None = None) -> Source:
+        """Put the options together.
+
+        Args:
+            data: The text of `-d`: `@FILE` reads a file, `@-` stdin, and `@@` begins a text with one `@`.
+            file: The path of `-f`; `-` is stdin.
+            dash: A lone `-`, for stdin.
+
+        Raises:
+            click.UsageError: When they name more than one source, or a wrong one.
+        """
         if dash not in {None, STDIN}:
             raise click.UsageError(f"unexpected argument {dash!r}: give data with -d, a file with -f, stdin as -")
         if sum(given is not None for given in (data, file, dash)) > 1:
             raise click.UsageError("give the data once: with -d, with -f, or as - for stdin")
+        if data is not None and data.startswith("@"):
+            data, file = _after_at(data[1:])
         return cls(data, None if file == STDIN else file, STDIN in {dash, file})
 
     @property
@@ -96,11 +107,36 @@ def make_message(
     return Message(text, message_type, data_type, metadata)
 
 
+def tell_broken_json(message: Message) -> None:
+    """Warn of data that was meant to be JSON, to all appearance, and is text because it is none."""
+    from catenary.cli._formula import tell_warning
+    from catenary.jsontext import loads
+
+    text = message.value
+    if message.data_type != "JSON" or not isinstance(text, str) or not message.text.lstrip().startswith(("{", "[")):
+        return
+    try:
+        loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error).rpartition(" (char")[0]
+        tell_warning(f"the data is no JSON, so msg is a text: {reason or error}")
+
+
 def stdin() -> BinaryIO:
     """Give stdin as bytes. Raises: click.UsageError: when there is none."""
     if sys.stdin is None:  # closed by whoever started the program
         raise click.UsageError("there is nothing to read: stdin is closed")
     return sys.stdin.buffer
+
+
+def _after_at(name: str) -> tuple[str | None, str | None]:
+    """Give data and file that what follows the first `@` of `-d` stands for."""
+    if not name:
+        raise click.BadParameter(
+            "there is no file name behind the '@'; write -d @FILE, or -d @@ for a text that begins with @",
+            param_hint="'-d'",
+        )
+    return (name, None) if name.startswith("@") else (None, name)
 
 
 def _reader(stream: BinaryIO) -> Callable[[], bytes]:

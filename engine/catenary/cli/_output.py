@@ -64,6 +64,8 @@ class Output:
         whole = [end for end in outcome.ends if end.relation not in {"Stream", "Failure"}]
         answers = [end for end in whole if not end.gated] or whole[-1:]
         for end in answers:
+            if end.is_silent:
+                continue
             data = end.message.data
             if data == self._streamed and data:  # it has been seen piece by piece
                 continue
@@ -81,6 +83,8 @@ class Output:
         _echo(text, nl=not self._many)
 
     def _explain(self, outcome: Outcome, label: str) -> None:
+        if outcome.ends and all(end.is_silent for end in outcome.ends):
+            click.echo(f"{label}no answer: node {outcome.ends[-1].node_id!r} sent nothing on", err=True)
         error = outcome.error
         if error is None:
             return

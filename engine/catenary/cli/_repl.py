@@ -9,7 +9,7 @@ import click
 
 from catenary.cli._completion import completions, names_of
 from catenary.cli._formula import say, tell_failure
-from catenary.cli._given import source_of
+from catenary.cli._input import Source
 from catenary.cli._pairs import split_pair, typed_pair
 from catenary.load.names import did_you_mean
 
@@ -94,7 +94,7 @@ class Repl:
     def _data(self, text: str) -> None:
         session = self._session
         if text:
-            raw = b"".join(source_of({"data": text, "data_file": None}).chunks())
+            raw = b"".join(Source.of(text, None).chunks())
             session.given = session.given.with_data(raw)
         say(session.given.message.text)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catenary.cli._given import message_options
+from catenary.cli._given import message_options, output_option
 from catenary.cli._properties import property_options
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @click.command(name="eval", short_help="Evaluate an expression, a template or a script over a message.")
 @click.argument("source", metavar="[EXPR]", required=False)
 @message_options
+@output_option
 @click.option("--template", "kind", flag_value="template", default=None, help="EXPR is text with ${...} parts.")
 @click.option("--document", "kind", flag_value="document", help="EXPR is a Jinja2 document.")
 @click.option("--python", "kind", flag_value="python", help="EXPR is an expression of Python, as pyFilter takes it.")
@@ -78,12 +79,13 @@ def evaluate(ctx: click.Context, source: str | None, **options: Any) -> None:
     Exit codes: 0 there is a value, 1 EXPR is wrong or failed on the message, 2 wrong usage, 3 the chain of --chain is
     no chain, 130 interrupted.
     """
-    from catenary.cli._given import given_of, need_known_nodes, source_of
+    from catenary.cli._given import given_of, need_known_nodes
+    from catenary.cli._input import Source
     from catenary.cli._logs import logs_on_stderr
     from catenary.cli._session import Session
 
     kind: Kind = options["kind"] or "expression"
-    if source is None and source_of(options).stdin:
+    if source is None and Source.of(options["data"], options["data_file"]).stdin:
         raise click.UsageError("stdin cannot be both the data and the expressions: give EXPR, or the data with -d")
     environment = _environment(options)
     given = given_of(options)

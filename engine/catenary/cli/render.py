@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catenary.cli._given import message_options
+from catenary.cli._given import message_options, output_option
 from catenary.cli._properties import property_options
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.argument("nodes", metavar="[NODE]...", nargs=-1)
 @click.option("--all", "all_nodes", is_flag=True, help="Show all nodes of the chain.")
 @message_options
+@output_option
 @property_options
 @click.option(
     "--format",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from catenary.cli._given import message_options
 from catenary.cli._properties import property_options
 
 if TYPE_CHECKING:
@@ -16,35 +17,15 @@ if TYPE_CHECKING:
     from catenary.engine import Engine
     from catenary.jsontext import Json
 
-_DATA_TYPES = ("JSON", "TEXT", "BINARY")
 _JOBS = 8
 
 
 @click.command(short_help="Run one message, or each line of a file, through a chain.")
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, readable=True))
 @click.argument("dash", metavar="[-]", required=False)
-@click.option("-d", "--data", help="The data of the message.")
-@click.option(
-    "-f",
-    "--data-file",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
-    help="Read the data from a file.",
-)
+@message_options
 @click.option("--lines", is_flag=True, help="Run each line of the data as a message of its own.")
 @click.option("--jobs", type=click.IntRange(min=1), default=_JOBS, show_default=True, help="Lines run at once.")
-@click.option("--type", "message_type", default="", metavar="T", help="The message's business type.")
-@click.option(
-    "--data-type",
-    type=click.Choice(_DATA_TYPES, case_sensitive=False),
-    default="JSON",
-    show_default=True,
-    metavar="[JSON|TEXT|BINARY]",
-    help="What the data is. JSON that is none counts as text; BINARY is bytes.",
-)
-@click.option(
-    "-m", "--metadata", multiple=True, metavar="KEY=VALUE", help="Put an entry into the metadata. Repeatable."
-)
 @property_options
 @click.option(
     "--config",
@@ -67,13 +48,14 @@ _JOBS = 8
 def run(ctx: click.Context, file: str, **options: Any) -> None:
     """Run one message, or each line of a file, through the chain in FILE.
 
-    The data comes from -d, from -f, or from stdin when a lone - follows FILE; without any of them it is empty.
+    The data comes from -d, from a file as -d @FILE or -f FILE, or from stdin when a lone - follows FILE; without any
+    of them it is empty.
     The answer goes to stdout, all else to stderr.
 
     \b
     Examples:
       catenary run chain.json -d '{"temperature": 41}'
-      catenary run chain.json -f reading.json --trace
+      catenary run chain.json -d @reading.json --trace
       echo hello | catenary run chain.json - --data-type TEXT
       catenary run chain.json -d hello -m stream=true --timeout 30
       catenary run chain.json --lines -f readings.jsonl --format jsonl > outcomes.jsonl
@@ -188,11 +170,13 @@ class _Session:
         return worst(codes)
 
     async def _outcome(self, chain: Chain, raw: bytes, label: str) -> Any:
-        from catenary.cli._input import make_message
+        from catenary.cli._input import make_message, tell_broken_json
         from catenary.cli._output import listeners
 
         options = self._options
         message = make_message(raw, options["message_type"], options["data_type"], options["metadata"], label)
+        if not options["lines"]:
+            tell_broken_json(message)
         listener = listeners(
             self._output.listen if self._output.wants_pieces else None,
             self._trace(chain, label) if options["trace"] else None,

@@ -95,7 +95,8 @@ class Trace:
     def _branch_end(self, event: Any) -> str | None:
         if event.parent:
             return None
-        return f"= {event.node_id} ends by {_relation(event.relation)}{' (gated)' if event.gated else ''}"
+        way = f"ends by {_relation(event.relation)}" if event.relation else "ends here"
+        return f"= {event.node_id} {way}{' (gated)' if event.gated else ''}"
 
     def _run_complete(self, event: Event) -> str:
         return self._over(event, "the run completed")

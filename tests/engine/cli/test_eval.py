@@ -176,6 +176,15 @@ def test_data_comes_from_a_file_or_from_stdin(call: Call, tmp_path: Path) -> Non
     assert call("eval", "msg.t", "-f", data).stdout == "1\n"
     assert call("eval", "msg.t", "-f", "-", stdin='{"t": 2}').stdout == "2\n"
     assert call("eval", "msg.t", "-d", "@-", stdin='{"t": 3}').stdout == "3\n"
+    assert call("eval", "msg", "-d", "@@-").stdout == '"@-"\n'
+
+
+def test_data_that_looks_like_json_and_is_none_is_warned_of(call: Call) -> None:
+    result = call("eval", "msg.t", "-d", "{t: 1}")
+
+    assert result.stderr.startswith("warning: the data is no JSON, so msg is a text: ")
+    assert "cannot fetch t from string" in result.stderr
+    assert call("eval", "1", "-d", "hello").stderr == ""
 
 
 def test_the_message_has_type_data_type_and_metadata(call: Call) -> None:

@@ -90,9 +90,29 @@ def test_data_from_a_file(call: Call, hot: Path, tmp_path: Path) -> None:
     assert call("run", hot, "-f", data).stdout == '{"t": 7}\n\n'
 
 
-@pytest.mark.parametrize("dash", [["-"], ["-f", "-"]])
+@pytest.mark.parametrize("dash", [["-"], ["-f", "-"], ["-d", "@-"]])
 def test_data_from_stdin(call: Call, hot: Path, dash: list[str]) -> None:
     assert call("run", hot, *dash, stdin='{"t": 7}').stdout == '{"t": 7}\n'
+
+
+def test_an_at_sign_names_a_file_and_two_begin_a_text(call: Call, hot: Path, shown: Shown, tmp_path: Path) -> None:
+    data = tmp_path / "data.json"
+    data.write_text('{"t": 7}')
+    assert call("run", hot, "-d", f"@{data}").stdout == '{"t": 7}\n'
+    assert call("run", shown("data"), "-d", "@@ann hello").stdout == "@ann hello\n"
+    assert call("run", shown("data"), "-d", "@@").stdout == "@\n"
+    assert call("run", shown("data"), "-d", "a@b").stdout == "a@b\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "warned"),
+    [("{t: 1}", True), ('[{"a": 1]', True), ("[" * 5000, True), ("warm", False), ('{"t": 1}', False)],
+)
+def test_data_that_looks_like_json_and_is_none_is_warned_of(call: Call, shown: Shown, data: str, warned: bool) -> None:
+    stderr = call("run", shown("1"), "-d", data).stderr
+    assert stderr.startswith("warning: the data is no JSON, so msg is a text: ") == warned
+    assert stderr.count("\n") == warned
+    assert call("run", shown("1"), "-d", data, "--data-type", "TEXT").stderr == ""
 
 
 def test_without_data_the_message_is_empty(call: Call, shown: Shown) -> None:
@@ -101,7 +121,17 @@ def test_without_data_the_message_is_empty(call: Call, shown: Shown) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [["-d", "1", "-"], ["-d", "1", "-f", __file__], ["-f", __file__, "-"], ["x"], ["--lines"], ["-f", "/nowhere"]],
+    [
+        ["-d", "1", "-"],
+        ["-d", "1", "-f", __file__],
+        ["-f", __file__, "-"],
+        ["x"],
+        ["--lines"],
+        ["-f", "/nowhere"],
+        ["-d", "@"],
+        ["-d", "@/nowhere"],
+        ["-d", "@-", "-"],
+    ],
 )
 def test_data_is_named_once(call: Call, hot: Path, args: list[str]) -> None:
     result = call("run", hot, *args)
@@ -132,6 +162,20 @@ def test_type_metadata_and_data_type_are_given(call: Call, shown: Shown) -> None
     chain = shown("[type, dataType, metadata.a, metadata.b, msg]")
     result = call("run", chain, "-d", "{}", "--type", "T", "--data-type", "text", "-m", "a=1", "-m", "b=x=y ")
     assert json.loads(result.stdout) == ["T", "TEXT", "1", "x=y ", "{}"]
+
+
+def test_a_message_that_a_node_keeps_is_no_answer(call: Call, chain_file: Callable[..., Path], tmp_path: Path) -> None:
+    chain = chain_file([("wait", "delay", {"delayMs": 200, "overwrite": True})])
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('{"n":1}\n{"n":2}\n{"n":3}\n')
+    result = call("run", chain, "--lines", "-f", str(lines))
+    assert (result.exit_code, result.stdout) == (0, '{"n":3}\n')
+    assert [line for line in result.stderr.splitlines() if "no answer" in line] == [
+        "line 1: no answer: node 'wait' sent nothing on",
+        "line 2: no answer: node 'wait' sent nothing on",
+    ]
+    result = call("run", chain, "--lines", "-f", str(lines), "--trace")
+    assert "line 1: = wait ends here\n" in result.stderr
 
 
 def test_binary_input_is_bytes_and_goes_out_as_they_are(call: Call, chain_file: Callable[..., Path]) -> None:
@@ -257,8 +301,7 @@ def test_signals_cancel_the_run_and_let_it_clean_up(
         "import asyncio, os, signal, sys\nfrom catenary import Component, register\nfrom catenary.cli import main\n"
         "@register('sleep', category='test')\nclass Sleep(Component):\n"
         "    async def run(self, ctx, msg):\n"
-        "        print('asleep', flush=True)\n"
-        "        try:\n            await asyncio.sleep(9)\n"
+        "        try:\n            print('asleep', flush=True)\n            await asyncio.sleep(9)\n"
         "        finally:\n            print('awake', flush=True)\n"
         "main(['run', sys.argv[1], '--trace'])"
     )
