@@ -55,13 +55,14 @@ class Outcome:
 
     @property
     def message(self) -> Message:
-        """The message of the last end that is no piece of a stream and not gated.
+        """The message of the last end that is no piece of a stream, not gated, and not silent.
 
-        When there is none such, the last end that is no piece of a stream; when there is no end at all, the message
-        the run began with.
+        When there is none such, the last end that is not gated, and then the last one that is no piece of a stream;
+        when there is no end at all, the message the run began with.
         """
         whole = [end for end in self.ends if end.relation != STREAM]
-        answers = [end for end in whole if not end.gated] or whole or self.ends
+        open_ends = [end for end in whole if not end.gated]
+        answers = [end for end in open_ends if not end.is_silent] or open_ends or whole or self.ends
         return answers[-1].message if answers else self._message
 
     @property

@@ -53,6 +53,13 @@ def test_message_without_any_end_is_the_first_one(engine):
     assert run(engine).message.text == "x"
 
 
+def test_message_of_a_branch_that_sent_nothing_on_is_no_answer_where_there_is_another(engine):
+    nodes = {"s": None, "a": lambda ctx, msg: (SUCCESS, msg.with_data("answer")), "b": lambda ctx, msg: None}
+    outcome = load(engine, nodes, ["s a", "s b"]).run_sync("x")
+    assert [(end.node_id, end.is_silent) for end in outcome.ends] == [("a", False), ("b", True)]
+    assert outcome.message.text == "answer"
+
+
 def test_message_of_a_gated_chain_is_that_of_its_end_nodes(engine):
     nodes = {"s": None, "a": lambda ctx, msg: (SUCCESS, msg.with_data("answer")), "e": END, "b": None}
     assert load(engine, nodes, ["s a", "s b", "a e"]).run_sync("x").message.text == "answer"

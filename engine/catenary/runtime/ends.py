@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from catenary.relation import Relation
 
 if TYPE_CHECKING:
     from catenary.message import Message
-    from catenary.relation import Relation
+
+NOTHING: Final = Relation("", help="The node sent nothing on.")
+"""The relation of a branch that ended because `run` returned nothing. Its empty name may be that of others, too."""
 
 
 class End(NamedTuple):
@@ -25,6 +29,11 @@ class End(NamedTuple):
     message: Message
     error: BaseException | None = None
     gated: bool = False
+
+    @property
+    def is_silent(self) -> bool:
+        """True when the node sent nothing on, so that the message is what came in and no answer."""
+        return self.relation is NOTHING
 
 
 class Arrival(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from catenary.errors import StepLimitReached
 from catenary.relation import FAILURE, Failed, Relation
-from catenary.runtime.ends import Arrival, End
+from catenary.runtime.ends import NOTHING, Arrival, End
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,10 +112,10 @@ class Core:
     def finish(self, step: Step, message: Message | None = None) -> None:
         """Let the token at `step` end without leaving.
 
-        With a message the branch ends here with it, by no relation; without one, all was sent by `emit` before.
+        With a message the branch ends here with it, by `NOTHING`; without one, all was sent by `emit` before.
         """
         if message is not None:
-            self.end(step, "", message)
+            self.end(step, NOTHING, message)
         if step.reach:
             self._let_go(step.reach)
 
