@@ -86,7 +86,8 @@ class Constants:
             if node.operator == "+" and "string" in kinds:
                 hint = "Make it text with `string(...)`."
             hint = _not_hint(node.left, node.operator) or hint
-            raise self._problem(f"'{node.operator}' cannot take {kinds[0]} and {kinds[1]}", node.span, hint)
+            left_kind, right_kind = (kind or "a value" for kind in kinds)
+            raise self._problem(f"'{node.operator}' cannot take {left_kind} and {right_kind}", node.span, hint)
         if node.operator == "matches" and isinstance(right, ast.Constant) and isinstance(right.value, str):
             try:
                 pattern_of(right.value)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from catenary.expr.habits import SIGN, SIGNS, sign_hint
 from catenary.expr.problems import syntax_problem
 from catenary.expr.syntax import Span
 
@@ -53,7 +55,7 @@ class Lexer:
         self.at = start
         self.end = end
         self.kind = kind
-        self.braces: list[str] = []
+        self.braces: list[int] = []  # of each open brace: where its `${` stands, -1 when it is no decoration
         self.tokens: list[Token] = []
 
     def problem(self, text: str, position: int, hint: str = "") -> ExpressionError:
@@ -73,6 +75,8 @@ class Lexer:
                 raise self.problem(
                     "the expression is too long", self.at, f"Keep it below {MAX_TOKENS} words and signs."
                 )
+        if decorations := [at for at in self.braces if at >= 0]:
+            raise self.problem("'${' is not closed", decorations[-1], "Close it with `}`, or leave both out.")
         self.tokens.append(Token("end", "", Span(end, end)))
         return self.tokens
 
@@ -108,27 +112,31 @@ class Lexer:
 
     def _dollar(self, at: int) -> None:
         if self.source.startswith("${", at):
-            self.braces.append("$")
+            self.braces.append(at)
             self.at = at + 2
         elif self.source.startswith("$env", at) and not self.source[at + 4 : at + 5].isalnum():
             self._add("name", "$env", at + 4)
         else:
-            raise self.problem("unexpected character '$'", at, "Names have no '$', but for `$env`.")
+            raise self.problem(
+                "unexpected character '$'", at, "Names have no '$', but for `$env`; the payload is `msg`."
+            )
 
     def _operator(self, at: int) -> None:
+        if foreign := SIGN.match(self.source, at, self.end):
+            raise self.problem(f"unexpected {foreign.group()!r}", at, SIGNS[foreign.group()])
         match = _OPERATOR.match(self.source, at, self.end)
         if match is None:
             if self.source.startswith("/*", at):
                 raise self.problem("a comment is not closed", at, "Close it with `*/`.")
-            raise self.problem(f"unexpected character {self.source[at]!r}", at, _unexpected_hint(self.source[at]))
+            raise self.problem(f"unexpected character {self.source[at]!r}", at, sign_hint(self.source[at]))
         text = match.group()
         if text == "/" and self.source.startswith("/*", at):
             raise self.problem("a comment is not closed", at, "Close it with `*/`.")
         if text == "?." and self.source[at + 2 : at + 3].isdecimal():
             text = "?"  # `a ?.5 : 1`
         if text == "{":
-            self.braces.append("{")
-        elif text == "}" and self.braces and self.braces.pop() == "$":
+            self.braces.append(-1)
+        elif text == "}" and self.braces and self.braces.pop() >= 0:
             self.at = at + 1
             return
         self._add("operator", text, at + len(text))
@@ -138,11 +146,14 @@ class Lexer:
         assert match is not None
         text, end = match.group(), match.end()
         if (self.source[end : end + 1].isalpha() and end < self.end) or text.endswith("_") or "__" in text:
-            raise self.problem(f"{self.source[at : end + 1]!r} is not a number", at)
+            raise self.problem(f"{self.source[at : end + 1]!r} is not a number", at, "A name begins with a letter.")
         digits = text.replace("_", "")
         if len(digits) > _MAX_DIGITS:
             raise self.problem("the number is too long", at, f"Numbers have at most {_MAX_DIGITS} digits.")
-        self._add("number", text, end, _number_value(digits))
+        value = _number_value(digits)
+        if value == math.inf:
+            raise self.problem("the number is too large", at, "The largest number is about 1.8e308.")
+        self._add("number", text, end, value)
 
     def _raw(self, at: int) -> None:
         close = self.source.find("`", at + 1, self.end)
@@ -199,14 +210,6 @@ class Lexer:
             return chr(number), following
         except (ValueError, OverflowError):
             raise self.problem("not a valid escape", at, f"It takes {length} digits.") from None
-
-
-def _unexpected_hint(char: str) -> str:
-    if char == "&":
-        return "Write `&&` or `and`."
-    if char in "“”‘’":
-        return "Use straight quotes."
-    return ""
 
 
 def _bytes_value(content: str) -> bytes:

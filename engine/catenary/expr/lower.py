@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 from catenary.expr import syntax
 from catenary.expr.constants import Constants
 from catenary.expr.environment import VARIABLES
+from catenary.expr.habits import call_hint
 from catenary.expr.problems import syntax_problem
 from catenary.expr.shapes import key_of, member, row_before
 
@@ -316,7 +317,7 @@ class Lowering:
         if given < least or (most is not None and given > most):
             span = f"{least}" if most == least else f"at least {least}" if most is None else f"{least} to {most}"
             span = "no" if span == "0" else span
-            plural = "" if span == "1" else "s"
+            plural = "" if span in {"1", "at least 1"} else "s"
             raise self.problem(f"{node.name}() takes {span} argument{plural}, not {given}", node.span, function.doc)
 
     def _method(self, node: syntax.Method) -> ast.expr:
@@ -372,7 +373,10 @@ class Lowering:
         self.scope.has_unknown = True
         close = get_close_matches(node.name, self.scope.functions, n=1)
         reason = f"cannot call nil: there is no function {node.name!r}"
-        reason += f"; did you mean {close[0]!r}?" if close else ""
+        if told := call_hint(node.name, self.scope.functions):
+            reason += f"; {told}"
+        elif close:
+            reason += f"; did you mean {close[0]!r}?"
         return self._invoke("$unknown", ast.Constant(reason))
 
     def _call(self, node: syntax.Call) -> ast.expr:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
+from catenary.expr.habits import call_hint
 from catenary.expr.layouts import format_layout
 from catenary.expr.operators import EvaluationError, kind_of
 from catenary.expr.text import duration_text, time_text
@@ -113,8 +114,15 @@ def call_method(target: Json, name: str, *arguments: Json) -> Json:
     """Call a method of a time or a duration; nothing else has methods."""
     methods = _TIME if isinstance(target, datetime) else _DURATION if isinstance(target, timedelta) else {}
     if name not in methods:
-        raise EvaluationError(f"{kind_of(target)} has no method {name!r}")
+        raise EvaluationError(f"{kind_of(target)} has no method {name!r}{_instead(name)}")
     takes, method = methods[name]
     if takes != len(arguments):
         raise EvaluationError(f"{name}() takes {takes} argument{'' if takes == 1 else 's'}, not {len(arguments)}")
     return method(target, *arguments)
+
+
+def _instead(name: str) -> str:
+    from catenary.expr.functions.table import FUNCTIONS
+
+    told = call_hint(name, FUNCTIONS)
+    return f"; {told}" if told else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, cast
 
+from catenary.expr.habits import LIST_HINT, PREFIX_HINT, following_hint, leading_hint
 from catenary.expr.problems import syntax_problem
 from catenary.expr.syntax import (
     AllNames,
@@ -105,7 +106,7 @@ class Operands:
     def expect(self, kind: TokenKind, text: str, hint: str) -> None:
         """Read this token. Raises: ExpressionError: when another one comes."""
         if not self.take(kind, text):
-            raise self.problem(f"expected '{text}', found {self.shown(self.token)}", self.token, hint)
+            raise self.stray(f"expected '{text}', found {self.shown(self.token)}", self.habit() or hint)
 
     def is_at_end(self) -> bool:
         """Tell whether nothing follows."""
@@ -125,19 +126,55 @@ class Operands:
         """Make the error for the place of a token."""
         return syntax_problem(self.kind, text, source=self.source, position=token.span.start, hint=hint)
 
-    def stray_hint(self) -> str:
-        """Say what to do about a token that nobody wants."""
-        if self.is_operator("="):
-            return "Compare with `==`."
-        if self.is_operator("is", kind="name"):
-            return "Compare with `==`, as in `x == nil` or `x != nil`."
-        if self.token.kind == "name" and self.token.text.lower() in WORDS:
-            return f"Write `{self.token.text.lower()}`."
-        if self.is_operator(":") and self.at > 0 and self.tokens[self.at - 1].text == "?":
+    def stray(self, text: str, hint: str = "") -> ExpressionError:
+        """Make the error for the token that comes next and that nobody wants; a word before it may be the reason."""
+        before, token = self.tokens[max(self.at - 1, 0)], self.token
+        if before.kind == "name" and token.kind in {"name", "text", "number", "item"}:
+            is_prefix = token.kind == "text" and before.span.end == token.span.start
+            told = PREFIX_HINT if is_prefix else leading_hint(before.text)
+            if told:
+                return self.problem(f"unexpected {self.shown(before)}", before, told)
+        return self.problem(text, token, hint or self._stray_hint())
+
+    def habit(self) -> str:
+        """Say what to do about a token that is none here, but is in other languages; empty when it is not one."""
+        token, before = self.token, self.tokens[max(self.at - 1, 0)]
+        if token.kind == "name":
+            told = following_hint(token.text)
+            is_word = token.text not in WORDS and token.text.lower() in WORDS
+            return told or (f"Write `{token.text.lower()}`." if is_word else "")
+        if token.kind == "number" and token.text.startswith(".") and before.kind != "number":
+            return "An element is read by its index, as in `list[1]`; a key as in `msg['1']`."
+        if token.kind == "operator" and token.text == ":" and before.text == "?":
             return "Write `a ?? b` for the first that is not nil."
-        if self.token.kind in {"name", "text", "number"}:
+        return "Compare with `==`." if self.is_operator("=") else ""
+
+    def _stray_hint(self) -> str:
+        token, before = self.token, self.tokens[max(self.at - 1, 0)]
+        if told := self.habit():
+            return told
+        if before.kind == "text" and before is not token and before.span.end == token.span.start:
+            return "A quote within a text is written with a backslash before it."
+        if self.is_operator("not", kind="name"):
+            return "Write `not a`, or `a not in b`."
+        if token.kind in {"name", "text", "number"}:
             return "An operator is missing before it."
-        return ""
+        if self.is_operator(","):
+            return LIST_HINT
+        return "Nothing is open that it closes." if token.text in {")", "]", "}"} else ""
+
+    def _missing(self, token: Token) -> ExpressionError:
+        """Make the error for what stands where a value should."""
+        text = f"expected a value, found {self.shown(token)}"
+        if token.kind == "end":
+            return self.problem(text, token, "Something is missing at the end.")
+        if token.text in {"contains", "startsWith", "endsWith", "matches"}:
+            return self.problem(text, token, f"It stands between two texts, as in `text {token.text} 'part'`.")
+        if token.text == "/":
+            return self.problem(text, token, "A pattern is written as text, as in `text matches 'b+'`.")
+        if token.text in {"[", "(", "{", "."}:
+            return self.problem(text, token)
+        return self.problem(text, token, self.habit() or "A value is missing before it.")
 
     def __enter__(self) -> None:
         """Go one level of nesting deeper. Raises: ExpressionError: when there are too many."""
@@ -168,7 +205,7 @@ class Operands:
             return self._named(token)
         if token.kind == "operator":
             return self._bracketed(token)
-        raise self.problem(f"expected a value, found {self.shown(token)}", token)
+        raise self._missing(token)
 
     def _check_width(self, token: Token) -> None:
         """Raises: ExpressionError: when an integer has more than 64 bits; the lowest one stands after a minus."""
@@ -188,7 +225,7 @@ class Operands:
 
     def _named(self, token: Token) -> Node:
         if token.text in WORDS:
-            raise self.problem(f"expected a value, found {self.shown(token)}", token)
+            raise self._missing(token)
         self.advance()
         if token.text in CONSTANTS:
             return Constant(token.span, CONSTANTS[token.text])
@@ -202,7 +239,8 @@ class Operands:
     def _bracketed(self, token: Token) -> Node:
         if self.take("operator", "("):
             node = self.sequence()
-            self.expect("operator", ")", "The parenthesis opened before is not closed.")
+            is_list = self.is_operator(",")
+            self.expect("operator", ")", LIST_HINT if is_list else "The parenthesis opened before is not closed.")
             return node
         if self.take("operator", "["):
             items = self._items("]")
@@ -211,7 +249,7 @@ class Operands:
             return self._map(token.span.start)
         if token.text == "." and self.predicates and self.following.kind == "name":
             return Item(Span(token.span.start, token.span.start), "#")  # `.name` is `#.name`
-        raise self.problem(f"expected a value, found {self.shown(token)}", token, self.stray_hint())
+        raise self._missing(token)
 
     def _items(self, close: str) -> list[Node]:
         items: list[Node] = []
@@ -241,7 +279,10 @@ class Operands:
             key = self.expression()
             self.expect("operator", ")", "The parenthesis opened before is not closed.")
             return key
-        raise self.problem(f"expected a key, found {self.shown(token)}", token, "A map is written `{key: value}`.")
+        hint = "A map is written `{key: value}`."
+        if token.text == "{":
+            hint = "Take off the outer braces: `{{ ... }}` belongs into documents."
+        raise self.problem(f"expected a key, found {self.shown(token)}", token, hint)
 
     # -- calls
 
@@ -328,7 +369,9 @@ class Operands:
         low = None if self.is_operator(":") else self.expression()
         if self.take("operator", ":"):
             high = None if self.is_operator("]") else self.expression()
-            self.expect("operator", "]", "The bracket opened before is not closed.")
+            has_step = self.is_operator(":")
+            hint = "A slice has no step." if has_step else "The bracket opened before is not closed."
+            self.expect("operator", "]", hint)
             return Slice(Span(target.span.start, self.previous_end), target, low, high)
         self.expect("operator", "]", "The bracket opened before is not closed.")
         assert low is not None

@@ -12,6 +12,7 @@ from collections.abc import Hashable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
+from catenary.expr.habits import converting_hint
 from catenary.expr.regex import pattern_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def is_number(value: Json) -> bool:
 
 
 def _unfit(operator: str, left: Json, right: Json) -> EvaluationError:
-    return EvaluationError(f"'{operator}' cannot take {kind_of(left)} and {kind_of(right)}")
+    kinds = kind_of(left), kind_of(right)
+    return EvaluationError(f"'{operator}' cannot take {kinds[0]} and {kinds[1]}{converting_hint(operator, {*kinds})}")
 
 
 def bounded_integer(value: Json) -> Json:
@@ -342,7 +344,8 @@ def or_left(value: Json) -> bool:
     """Check what stands left of `or`."""
     if value is True or value is False:
         return value
-    raise EvaluationError(f"'or' takes a bool, not {kind_of(value)}")
+    advice = "; `a ?? b` is b where a is nil" if value is None else ""
+    raise EvaluationError(f"'or' takes a bool, not {kind_of(value)}{advice}")
 
 
 def field(target: Json, name: str) -> Json:
@@ -352,7 +355,8 @@ def field(target: Json, name: str) -> Json:
         return "" if found is None and isinstance(target, TextMap) and name not in target else found
     if target is None:
         raise EvaluationError(f"cannot fetch {name} from nil; `?.{name}` gives nil there")
-    raise EvaluationError(f"cannot fetch {name} from {kind_of(target)}")
+    advice = "; write `len(x)`" if name in {"length", "size"} else ""
+    raise EvaluationError(f"cannot fetch {name} from {kind_of(target)}{advice}")
 
 
 def item(target: Json, index: Json) -> Json:

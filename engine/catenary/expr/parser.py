@@ -41,7 +41,7 @@ class Parser(Operands):
             raise self.problem("the expression is empty", self.token)
         node = self.sequence()
         if not self.is_at_end():
-            raise self.problem(f"unexpected {self.shown(self.token)}", self.token, self.stray_hint())
+            raise self.stray(f"unexpected {self.shown(self.token)}")
         return node
 
     def sequence(self) -> Node:

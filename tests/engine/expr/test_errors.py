@@ -162,6 +162,6 @@ def test_what_a_hosts_function_raises_is_the_reason() -> None:
     def broken() -> None:
         raise KeyError
 
-    with pytest.raises(ExpressionError, match="column 5: KeyError") as raised:
+    with pytest.raises(ExpressionError, match=r"column 5: broken\(\): KeyError") as raised:
         Expression.compile("1 + broken()", Environment(functions={"broken": broken})).evaluate(MESSAGE)
-    assert isinstance(raised.value.__cause__, KeyError)
+    assert isinstance(raised.value.__cause__.__cause__, KeyError)

@@ -16,10 +16,10 @@ def refused(source: str) -> ExpressionError:
 
 
 def test_a_refused_text_shows_its_line_with_a_caret_under_the_place() -> None:
-    error = refused("msg.a >> 1")
-    assert (error.line, error.column, error.position) == (1, 8, 7)
-    assert error.excerpt == "    msg.a >> 1\n           ^"
-    assert str(error) == f"expected a value, found '>' (line 1, column 8)\n{error.excerpt}"
+    error = refused("msg.a > * 1")
+    assert (error.line, error.column, error.position) == (1, 9, 8)
+    assert error.excerpt == "    msg.a > * 1\n            ^"
+    assert str(error) == f"expected a value, found '*' (line 1, column 9)\n{error.excerpt}"
 
 
 def test_of_several_lines_the_right_one_is_shown() -> None:

@@ -90,8 +90,8 @@ def _guarded(name: str, call: Callable[..., Any]) -> Callable[..., Json]:
 
 
 def _reason(name: str, error: Exception) -> str:
-    text = str(error) if not isinstance(error, KeyError) else f"KeyError: {error}"
-    text = text or error.__class__.__name__
+    kind, text = error.__class__.__name__, str(error)
+    text = f"{kind}: {text}" if text and isinstance(error, KeyError) else text or kind
     return text if text.startswith(f"{name}()") else f"{name}(): {text}"
 
 
