@@ -29,7 +29,7 @@ _OPERATORS: Final = {
     "*": "Multiplies.",
     "/": "Divides, always with a fraction: `4 / 2` is the float 2.",
     "%": "What is left of a division; it has the sign of the left side.",
-    "**": "To the power of, from right to left.",
+    "**": "To the power of, always a float; from right to left.",
     "??": "The right side when the left one is nil. Next to other operators it needs parentheses.",
 }
 _UNARY: Final = {
