@@ -27,7 +27,8 @@ def text_of(value: Json) -> str:
     """Give the text form of a value: nil is empty, floats have no exponent, lists and maps are compact JSON.
 
     Raises:
-        EvaluationError: When a list or map holds what JSON cannot (infinity, a function), or is far too large.
+        EvaluationError: When a list or map holds what JSON cannot (infinity, a function), or is far too large; for what
+            has no text of its own, whose place in memory Python would tell.
     """
     kind = value.__class__
     if kind is str:
@@ -52,6 +53,8 @@ def text_of(value: Json) -> str:
         return time_text(value)
     if isinstance(value, timedelta):
         return duration_text(value)
+    if kind.__str__ is object.__str__ and not isinstance(cast("object", value), set):
+        raise EvaluationError(f"a value of kind {kind.__name__} has no text")
     return str(value)
 
 

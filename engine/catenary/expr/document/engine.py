@@ -297,8 +297,8 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Give what a map or list holds; nil when a key is not there."""
-        if isinstance(obj, Undefined):
-            return getattr(obj, str(argument))
+        if isinstance(obj, Nil):
+            return obj.fetch(str(argument))
         if isinstance(obj, dict):
             entries = cast("dict[str, Json]", obj)
             return entries[argument] if argument in entries else Nil(name=str(argument))

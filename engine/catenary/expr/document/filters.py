@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote
 
 import jinja2.filters
 from jinja2 import Undefined, pass_environment
 
+from catenary.expr.document.printf import format_text
 from catenary.expr.operators import EvaluationError, bounded_text, is_number, kind_of
 from catenary.expr.text import json_text, text_of
 
@@ -26,7 +26,6 @@ _AS_THEY_ARE: Final = (
 )  # fmt: skip
 _MAX_WIDTH: Final = 1_000
 _MAX_WRAPPED: Final = 10_000
-_PRINTF: Final = re.compile(r"%(?:\([^()]*\))?[-+ #0]*([0-9]*|\*)(?:\.([0-9]+|\*))?(.)", re.DOTALL)
 
 
 def _width(name: str, value: Json) -> int:
@@ -72,22 +71,6 @@ def _replace(value: Json, old: Json, new: Json, count: Json = None) -> str:
     found = text.count(part) if count is None else min(int(count), text.count(part))
     bounded_text(len(text) + found * max(0, len(other) - len(part)))
     return text.replace(part, other, -1 if count is None else int(count))
-
-
-def _format(pattern: Json, *values: Json, **named: Json) -> str:
-    """Fill a printf pattern such as `%.2f`."""
-    text = text_of(pattern)
-    bounded_text(len(text))
-    for width, precision, _ in _PRINTF.findall(text):
-        if "*" in (width, precision) or len(width) > 3 or len(precision) > 3:
-            raise EvaluationError(f"a width in {text[:40]!r} is too large")
-    plain = tuple(value if is_number(value) else text_of(value) for value in values)
-    try:
-        filled = text % (named or plain)
-    except (TypeError, ValueError, OverflowError, KeyError) as error:
-        raise EvaluationError(f"the pattern {text[:40]!r} does not fit the values: {error}") from None
-    bounded_text(len(filled))
-    return filled
 
 
 def _round(value: Json, precision: Json = 0, method: Json = "common") -> float:
@@ -168,7 +151,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "center": _center,
     "d": _default,
     "default": _default,
-    "format": _format,
+    "format": format_text,
     "html": _html,
     "indent": _indent,
     "int": _int,

@@ -128,6 +128,10 @@ class Nil(Undefined):
     def __getattr__(self, name: str) -> Any:
         if name[:2] == "__":
             raise AttributeError(name)
+        self.fetch(name)
+
+    def fetch(self, name: str) -> NoReturn:
+        """Say that nil holds nothing, not even what Python gives every object."""
         raise EvaluationError(f"cannot fetch {name} from nil{self._told}")
 
     @property
