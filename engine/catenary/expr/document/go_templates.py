@@ -41,16 +41,21 @@ def go_problem(source: str, name: str = "") -> ExpressionError | None:
 
     The error names what was found, its place, and the same line in Jinja2.
     """
-    for match in _ACTION.finditer(_blanked(source)):
+    for match in _ACTION.finditer(_blanked(source), 0, _end_of_actions(source)):
         text = source[match.start(2) : match.end(2)].strip()
         if _is_go(text):
             return _problem(source, match.start(), source[match.start() : match.end()], name)
     return None
 
 
+def _end_of_actions(source: str) -> int:
+    """Give where the last action ends: a search for the end of one that has none takes as long as the text is."""
+    return source.rfind("}}") + 2
+
+
 def _blanked(source: str) -> str:
     """Give the text with comments and raw parts of Jinja2 blanked out, of the same length."""
-    pattern = r"\{#.*?#\}|\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}"
+    pattern = r"\{#.*?(?:#\}|\Z)|\{%-?\s*raw\s*-?%\}.*?(?:\{%-?\s*endraw\s*-?%\}|\Z)"
     return re.sub(pattern, lambda match: re.sub(r"[^\n]", " ", match.group()), source, flags=re.DOTALL)
 
 
@@ -62,7 +67,10 @@ def _is_go(text: str) -> bool:
 
 
 def _problem(source: str, position: int, found: str, name: str) -> ExpressionError:
-    translated = translate(source)
+    try:
+        translated = translate(source)
+    except RecursionError:
+        translated = ""
     row = source.count("\n", 0, position)
     line = translated.split("\n")[row] if translated.count("\n") == source.count("\n") else ""
     shown = shorten(found)
@@ -85,7 +93,8 @@ class _Translator:
 
     def translate(self, source: str) -> str:
         self.macros = _DEFINED.findall(source)
-        return _ACTION.sub(self._action, source)
+        end = _end_of_actions(source)
+        return _ACTION.sub(self._action, source[:end]) + source[end:]
 
     def _action(self, match: re.Match[str]) -> str:
         left, text, right = match[1], match[2].strip(), match[3]
@@ -152,12 +161,12 @@ class _Translator:
         return f"macro {_macro(rest)}({_DOT})"
 
     def _block(self, rest: str) -> str:
-        value = self._value(rest.partition(" ")[2])
+        value = self._value(_named(rest)[1])
         self._begin("endblock", value if _PLAIN.fullmatch(value) else None)
         return f"block {_macro(rest)}"
 
     def _template(self, rest: str) -> tuple[str, bool]:
-        name, _, value = rest.partition(" ")
+        name, value = _named(rest)
         if value or name.strip('"`') in self.macros:
             return f"{_macro(name)}({self._value(value)})", False
         return f"include {name}", True
@@ -239,8 +248,15 @@ def _closing(tokens: list[str], at: int) -> int:
     return len(tokens)
 
 
-def _macro(name: str) -> str:
-    return re.sub(r"\W", "_", name.strip().split(" ")[0].strip('"`')) or "part"
+def _named(text: str) -> tuple[str, str]:
+    """Cut the name in quotes off what is written behind it."""
+    match = re.match(_STRING, text)
+    end = match.end() if match else len(text)
+    return text[:end], text[end:].strip()
+
+
+def _macro(text: str) -> str:
+    return re.sub(r"\W", "_", _named(text)[0].strip('"`')) or "part"
 
 
 def _grouped(value: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import pytest
 
 from catenary.errors import TemplateError
@@ -131,6 +133,24 @@ def test_what_is_translated_means_the_same(source: str, text: str) -> None:
         {"xs": [{"name": "a", "ys": [1, 2]}, {"name": "b", "ys": [3]}], "o": {"b": 1}, "yes": True}, metadata={"k": "v"}
     )
     assert Document.compile(translate(source)).render(message) == text
+
+
+@pytest.mark.parametrize("piece", ["{{", "{{ x", "{{-", "{#", "{% raw %}", "{{ 'a", "{{ .a }}", '{{ define "', "{%"])
+def test_long_texts_are_looked_through_in_linear_time(piece: str) -> None:
+    def took(count: int) -> float:
+        times: list[float] = []
+        for _ in range(3):
+            began = perf_counter()
+            go_problem(piece * count)
+            times.append(perf_counter() - began)
+        return min(times)
+
+    assert took(16_000) < 32 * max(took(2_000), 0.000_1)
+
+
+def test_deep_parentheses_are_no_reason_to_crash() -> None:
+    problem = go_problem("{{ if and .a " + "(" * 5_000 + "1" + ")" * 5_000 + " }}")
+    assert problem is not None
 
 
 def test_lines_stay_where_they_are() -> None:
