@@ -107,13 +107,17 @@ else:
         except TypeError:
             return _stdlib_dumps(value)  # integers beyond 64 bits, lone surrogates; or a true error, raised anew
         # orjson writes NaN and Infinity as null: look again where a null came out.
-        return _stdlib_dumps(value) if "null" in text else _escaped(text)
+        if "null" in text:
+            return _stdlib_dumps(value)
+        return text if text.isascii() else _escaped(text)
 
     def _fast_dumps_in_order(value: Json) -> str:
         try:
             text = orjson.dumps(value, None, _in_order).decode()
         except TypeError:
             return _stdlib_dumps_in_order(value)
-        return _stdlib_dumps_in_order(value) if "null" in text else _escaped(text)
+        if "null" in text:
+            return _stdlib_dumps_in_order(value)
+        return text if text.isascii() else _escaped(text)
 
     loads, dumps, dumps_in_order = _fast_loads, _fast_dumps, _fast_dumps_in_order
