@@ -55,6 +55,7 @@ def option(
     also: Sequence[str] = (),
     examples: Sequence[Json] | None = None,
     secret: bool = False,
+    deprecated: str = "",
     **limits: Any,
 ) -> Any:
     """Declare one option of a `Config`.
@@ -67,9 +68,12 @@ def option(
         also: Other names by which the option may be given in a chain.
         examples: Example values for schema and docs.
         secret: True masks the value wherever settings are shown.
+        deprecated: For an option that chains should no longer use: what to do instead, such as ``"use `delayMs`"``.
+            Giving it another value than its default is a warning at load.
         **limits: What pydantic's `Field` takes: `gt`, `ge`, `lt`, `le`, `min_length`, `max_length`, `pattern`, `alias`.
     """
     extra: dict[str, Json] = {"unit": unit, "label": label, "also": list(also), "secret": secret}
+    extra["deprecated"] = deprecated
     return Field(
         default,
         description=help,

@@ -43,12 +43,13 @@ class DelayConfig(Config):
         False, help="True when only the latest message counts: it takes the place of the one that waits."
     )
     period_in_seconds: int = option(
-        0, unit="seconds", help="Deprecated, use `delayMs`: how long a message waits when `delayMs` is blank."
+        0, unit="seconds", help="How long a message waits when `delayMs` is blank.", deprecated="use `delayMs`"
     )
     period_in_seconds_pattern: str = option(
         "",
         unit="seconds",
-        help="Deprecated, use `delayMs`: a text in which `${key}` stands for metadata; wins over `periodInSeconds`.",
+        help="A text in which `${key}` stands for metadata; wins over `periodInSeconds` where `delayMs` is blank.",
+        deprecated="use `delayMs`",
     )
 
 

@@ -137,7 +137,7 @@ class _Builder:
         resolved = resolve_placeholders(raw, environment)
         config, problems, unknown = decode(component_type.config_type(), resolved, environment, written=raw)
         for problem in unknown:
-            self._add_key("config.unknown-option", (*base, *problem.path), f"{label}: {problem.text}", problem.hint)
+            self._add_key(problem.code, (*base, *problem.path), f"{label}: {problem.text}", problem.hint)
         for where, name in _unresolved(resolved):
             text = f"{label}: ${{{name}}} has no value"
             hint = f"set the property {name[7:]!r} (--set {name}=... on the command line)"

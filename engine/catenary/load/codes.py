@@ -196,6 +196,12 @@ CODES: Final[dict[str, Code]] = {
             "Correct the name; register functions of the host program before the chain is loaded.",
         ),
         _warning(
+            "config.deprecated-option",
+            "A node's configuration has an option that chains should no longer use.",
+            "The chain was written for an earlier version, or for another engine; the option still has its effect.",
+            "Do what the hint says.",
+        ),
+        _warning(
             "config.unknown-option",
             "A node's configuration has an option that its component does not know.",
             "It is misspelt, or belongs to another component; it has no effect.",

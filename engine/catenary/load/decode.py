@@ -38,12 +38,14 @@ class FieldProblem:
         text: What is wrong, with the option's name.
         hint: What to do, if there is more to say.
         error: The error of an expression, template or script that does not compile.
+        code: The code of a warning.
     """
 
     path: Path
     text: str
     hint: str = ""
     error: ExpressionError | None = None
+    code: str = "config.unknown-option"
 
 
 def decode(
@@ -66,7 +68,8 @@ def decode(
             came in by a placeholder is shown.
 
     Returns:
-        The settings, `None` when anything is wrong; all that is wrong; and the options nobody knows.
+        The settings, `None` when anything is wrong; all that is wrong; and warnings: options that nobody knows, and
+        those that are deprecated.
     """
     reading = _Reading(raw if written is None else written)
     loose = reading.config(config_type, raw, ())
@@ -92,7 +95,7 @@ def other_names(field: FieldInfo) -> list[str]:
 
 
 def extra_of(field: FieldInfo, key: str) -> Json:
-    """Give what `option` was told under `key`: `unit`, `label`, `also`, `secret`; `None` when nothing."""
+    """Give what `option` was told under `key`: `unit`, `label`, `also`, `secret`, `deprecated`; `None` when nothing."""
     extra = field.json_schema_extra
     return cast("dict[str, Json]", extra).get(f"x-{key}") if isinstance(extra, dict) else None
 
@@ -159,6 +162,7 @@ class _Reading:
             elif name and value is not None:
                 field = config_type.model_fields[name]
                 result[name] = self.value(field.annotation, value, (*path, key), (*names, name))
+                self._note_deprecated(field, value, (*path, key))
             elif not name:
                 self._note_unknown(config_type, key, value, path, result)
         return result
@@ -186,6 +190,12 @@ class _Reading:
             return [self.value(item_kind, value, path, (*names, 0))]
         items = cast("list[Json]", value)
         return [self.value(item_kind, item, (*path, index), (*names, index)) for index, item in enumerate(items)]
+
+    def _note_deprecated(self, field: FieldInfo, value: Json, path: Path) -> None:
+        instead = extra_of(field, "deprecated")
+        if isinstance(instead, str) and value != field.default:  # editors write all defaults
+            text = f"the option {path[-1]!r} is deprecated"
+            self.unknown.append(FieldProblem(path, text, instead, code="config.deprecated-option"))
 
     def _note_second(self, config_type: type[Config], name: str, path: Path) -> None:
         shown = dsl_name(name, config_type.model_fields[name])

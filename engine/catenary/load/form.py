@@ -69,6 +69,12 @@ def default_of(field: FieldInfo) -> Json:
     return TypeAdapter(Any).dump_python(value, mode="json", by_alias=True, fallback=str)
 
 
+def deprecation_of(field: FieldInfo) -> str:
+    """Give the sentence about a deprecated option; empty for any other."""
+    instead = extra_of(field, "deprecated")
+    return f"Deprecated: {instead}." if instead else ""
+
+
 def _fields(config_type: type[Config]) -> list[Json]:
     return [_field(name, field) for name, field in config_type.model_fields.items()]
 
@@ -80,7 +86,7 @@ def _field(name: str, field: FieldInfo) -> dict[str, Json]:
         "type": _type(kind),
         "defaultValue": default_of(field),
         "label": extra_of(field, "label") or words(name),
-        "desc": field.description or "",
+        "desc": " ".join(part for part in (field.description, deprecation_of(field)) if part),
         "required": field.is_required(),
     }
     if unit := extra_of(field, "unit"):

@@ -9,7 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from catenary.component import Config, info_of
 from catenary.load.decode import dsl_name, extra_of, members, other_names
-from catenary.load.form import default_of, label_of, summary, words
+from catenary.load.form import default_of, deprecation_of, label_of, summary, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ def _option(name: str, field: FieldInfo, generated: dict[str, Json]) -> dict[str
     for key in [key for key in generated if key in {"title", "description", "default", "examples"} or key[:2] == "x-"]:
         del generated[key]
     unit, text = extra_of(field, "unit"), field.description or ""
-    shown = [text, f"Unit: {unit}." if unit else ""]
+    shown = [text, f"Unit: {unit}." if unit else "", deprecation_of(field)]
     option: dict[str, Json] = {"title": extra_of(field, "label") or words(name), "description": text}
     if not field.is_required():
         option["default"] = default_of(field)
@@ -116,6 +116,8 @@ def _option(name: str, field: FieldInfo, generated: dict[str, Json]) -> dict[str
     if field.examples:
         option["examples"] = list(field.examples)
     option["markdownDescription"] = "\n\n".join(part for part in shown if part)
+    if deprecation_of(field):
+        option["deprecated"] = True
     option |= {f"x-{key}": extra_of(field, key) for key in ("unit",) if extra_of(field, key)}
     return {**option, **_lenient(_typed(field, generated), required=field.is_required())}
 

@@ -121,6 +121,16 @@ def test_without_a_wait_a_message_passes_at_once_and_needs_no_event_loop(
     assert end.message is message
 
 
+def test_the_options_in_seconds_are_deprecated(engine: Engine, send: Send) -> None:
+    configuration = {"periodInSeconds": 30, "periodInSecondsPattern": "${key}"}
+    nodes = [{"id": "node", "type": "delay", "configuration": configuration}]
+    problems = engine.check({"ruleChain": {"id": "c"}, "metadata": {"nodes": nodes}})
+    assert [(one.code, one.severity, one.hint) for one in problems] == [
+        ("config.deprecated-option", "warning", "use `delayMs`")
+    ] * 2
+    assert send("delay", {"periodInSecondsPattern": "${wait}"}, Message("{}", metadata={"wait": "0"})).error is None
+
+
 @pytest.mark.parametrize("value", ["abc", "150.5", "1s", "", "1_000", "0x10", "٣", "1" * 16])
 @pytest.mark.parametrize("configuration", [{"delayMs": "${msg}"}, {"periodInSecondsPattern": "${wait}"}])
 def test_a_result_that_is_no_whole_number_is_a_failure(send: Send, configuration: dict[str, Any], value: str) -> None:

@@ -175,6 +175,26 @@ def test_unknown_options_are_named_with_a_guess():
     ]
 
 
+class Renewed(Config):
+    """Settings with an option of former times."""
+
+    wait: int = option(0, help="How long.")
+    period: int = option(0, help="How long.", deprecated="use `wait`")
+
+
+def test_deprecated_option_counts_and_is_told_with_what_to_do_instead():
+    config, problems, warnings = decode(Renewed, {"Period": "5"}, None)
+    assert (config and config.period, problems) == (5, [])
+    assert warnings == [
+        FieldProblem(("Period",), "the option 'Period' is deprecated", "use `wait`", code="config.deprecated-option")
+    ]
+
+
+@pytest.mark.parametrize("raw", [{"period": 0}, {"period": None}, {"wait": 5}])
+def test_deprecated_option_with_its_default_is_not_told(raw):
+    assert decode(Renewed, raw, None)[2] == []
+
+
 def test_option_given_twice_keeps_the_value_under_its_own_name():
     config, _, unknown = decode(Settings, {"address": "a", "url": "u"}, None)
     assert config is not None

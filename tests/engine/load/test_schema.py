@@ -9,6 +9,17 @@ from catenary.load.form import form, words
 from catenary.load.schema import chain_schema, config_schema
 
 
+class AgedConfig(Config):
+    """Settings with an option of former times."""
+
+    period: int = option(0, help="How long.", deprecated="use `wait`")
+
+
+@register("t/aged", category="test")
+class Aged(Component[AgedConfig]):
+    """Do nothing."""
+
+
 def fields(registry, kind):
     return {field["name"]: field for field in registry.form(kind)["fields"]}
 
@@ -99,6 +110,14 @@ def test_controls_of_fields(registry):
 
 def test_nested_settings_have_fields_of_their_own(registry):
     assert [field["name"] for field in fields(registry, "t/filter")["parts"]["fields"]] == ["deep", "weight"]
+
+
+def test_deprecated_option_says_so_in_form_and_schema():
+    field = next(field for field in form(Aged)["fields"] if field["name"] == "period")
+    assert field["desc"] == "How long. Deprecated: use `wait`."
+    option_ = config_schema(Aged)["properties"]["period"]
+    assert (option_["deprecated"], option_["description"]) == (True, "How long.")
+    assert "Deprecated: use `wait`." in option_["markdownDescription"]
 
 
 def test_words_of_names():
