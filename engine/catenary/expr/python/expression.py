@@ -10,28 +10,24 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from catenary.errors import ExpressionError
 from catenary.expr.environment import Environment, output_of, record
+from catenary.expr.formula import Formula
 from catenary.expr.problems import place, shorten
 from catenary.expr.python import operators as guards
 from catenary.expr.python.builtins import python_functions
 from catenary.expr.python.compiler import PythonCompiler
 from catenary.expr.python.syntax import Source
-from catenary.expr.validation import text_schema, validator_schema
 from catenary.message import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-    from pydantic_core import CoreSchema
-
     from catenary.jsontext import Json
-    from catenary.message import Message
 
 FILE: Final = "<python expression>"
 
 
-class PythonExpression:
+class PythonExpression(Formula):
     """A formula such as `msg.t > 40 and metadata.get('kind') == 'a'`. Safe to use from many tasks at once.
 
     It is Python's own expression syntax on the names that expressions know: comprehensions, f-strings, slices,
@@ -39,20 +35,15 @@ class PythonExpression:
     nothing. After a dot stands the key of a map, or a method that is called; a key that is not there is an error.
 
     Attributes:
-        source: The text it was compiled from.
-        call: The bare closure `(msg, ctx=None) -> value`: what `evaluate` calls, for those in a hurry.
         tree: The syntax tree, for the reference evaluator.
-        node_references: The ids of the nodes whose outputs it reads.
     """
 
-    __slots__ = ("call", "node_references", "source", "tree")
-    call: Callable[..., Json]
+    __slots__ = ("tree",)
+    format = "catenary-python-expression"
 
     def __init__(self, source: str, call: Callable[..., Json], tree: ast.expr, references: frozenset[str]) -> None:
-        self.source = source
-        self.call = call
+        super().__init__(source, call, references)
         self.tree = tree
-        self.node_references = references
 
     @classmethod
     def compile(cls, source: str, environment: Environment | None = None) -> Self:
@@ -68,39 +59,8 @@ class PythonExpression:
         try:
             call = _closure(compiler, compiler.rewrite(tree), text)
         except (RecursionError, MemoryError):
-            text_of_error = "the expression is nested too deeply"
-            raise text.problem(text_of_error, 0, "Split it over several nodes.") from None
+            raise text.problem("the expression is nested too deeply", 0, "Split it over several nodes.") from None
         return cls(source, call, tree, frozenset(compiler.references))
-
-    def evaluate(self, msg: Message, ctx: object = None) -> Json:
-        """Give the value for a message. Raises: ExpressionError: naming expression, position and reason."""
-        return self.call(msg, ctx)
-
-    def __repr__(self) -> str:
-        return f"PythonExpression({self.source!r})"
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether both have the same text."""
-        return isinstance(other, PythonExpression) and self.source == other.source
-
-    def __hash__(self) -> int:
-        return hash(self.source)
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source_type: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Compile while settings are read, with the environment in the validation context."""
-        return validator_schema(cls, _read)
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Describe the text of an expression."""
-        return text_schema("catenary-python-expression")
-
-
-def _read(value: Json, environment: Environment) -> PythonExpression:
-    if isinstance(value, str | int | float):
-        return PythonExpression.compile(str(value), environment)
-    raise ExpressionError("an expression is written as text", hint="Put it into quotes.")
 
 
 _FRAME: Final = """
