@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from catenary.expr.environment import Environment
     from catenary.jsontext import Json
 
-_PLACEHOLDER = re.compile(r"\$\{\s*(global|vars|ruleChain)\.([^{}\s][^{}]*?)\s*\}")
-_INSIDE = re.compile(r"""[^'"`{}/]+|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`[^`]*`|//[^\n]*|/\*.*?\*/|.""", re.DOTALL)
+# Neither may look twice at what it passed over: texts are long, and come from anybody.
+_PLACEHOLDER = re.compile(r"\$\{\s*(global|vars|ruleChain)\.([^{}\s][^{}]*)\}")
+_INSIDE = re.compile(
+    r"""[^'"`{}/]+|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`[^`]*`|//[^\n]*|/\*.*?(?:\*/|\Z)|.""", re.DOTALL
+)
 
 
 def split_parts(source: str) -> list[tuple[str, int, int]]:
@@ -94,9 +97,10 @@ def resolved_pieces(source: str, environment: Environment) -> Iterator[tuple[str
     """
     at = 0
     for match in _PLACEHOLDER.finditer(source):
-        found, value = find_path(environment.root(match[1]), match[2])
+        path = match[2].rstrip()
+        found, value = find_path(environment.root(match[1]), path)
         if found:
             yield source[at : match.start()], ""
-            yield text_of(value), f"{match[1]}.{match[2]}"
+            yield text_of(value), f"{match[1]}.{path}"
             at = match.end()
     yield source[at:], ""

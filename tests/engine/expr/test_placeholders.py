@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from time import perf_counter
 from typing import Any
 
 import pytest
 
+from catenary.errors import TemplateError
 from catenary.expr import Environment, resolve_placeholders
+from catenary.expr.placeholders import split_parts
 
 ENVIRONMENT = Environment(
     properties={
@@ -51,3 +55,19 @@ ENVIRONMENT = Environment(
 )
 def test_plain_paths_are_replaced_at_any_depth(value: Any, resolved: Any) -> None:
     assert resolve_placeholders(value, ENVIRONMENT) == resolved
+
+
+@pytest.mark.parametrize("piece", ["${", "${/*", "${'", "${`", "${ {", "${msg.x ", "${global.a ", " "])
+def test_long_texts_are_cut_in_linear_time(piece: str) -> None:
+    def took(count: int) -> float:
+        times: list[float] = []
+        for _ in range(3):
+            text = "${global.a" + piece * count
+            began = perf_counter()
+            resolve_placeholders(text, Environment())
+            with suppress(TemplateError):
+                split_parts(text + "}")
+            times.append(perf_counter() - began)
+        return min(times)
+
+    assert took(16_000) < 32 * max(took(2_000), 0.000_1)
