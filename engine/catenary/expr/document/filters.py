@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
 
 _AS_THEY_ARE: Final = (
-    "abs", "capitalize", "count", "d", "dictsort", "filesizeformat", "first", "float", "groupby", "items", "last",
-    "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "reverse", "select", "selectattr", "sort",
-    "title", "trim", "truncate", "unique", "upper", "wordcount",
+    "abs", "count", "d", "dictsort", "filesizeformat", "first", "float", "groupby", "items", "last", "length", "list",
+    "map", "max", "min", "reject", "rejectattr", "reverse", "select", "selectattr", "sort", "unique",
 )  # fmt: skip
+_OF_TEXTS: Final = ("capitalize", "lower", "title", "trim", "truncate", "upper", "wordcount")
 _MAX_WIDTH: Final = 1_000
 _MAX_WRAPPED: Final = 10_000
 
@@ -145,8 +145,24 @@ def _listed(filter_: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _worded(filter_: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a filter of texts that takes any value in its text form, which is not Python's."""
+    takes_environment = hasattr(filter_, "jinja_pass_arg")
+
+    def call(*arguments: Json, **named: Json) -> Json:
+        values = list(arguments)
+        at = 1 if takes_environment else 0
+        values[at] = "" if isinstance(values[at], Undefined) else text_of(values[at])
+        return filter_(*values, **named)
+
+    if takes_environment:
+        call.jinja_pass_arg = filter_.jinja_pass_arg  # type: ignore[attr-defined]
+    return call
+
+
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     **{name: _listed(jinja2.filters.FILTERS[name]) for name in _AS_THEY_ARE},
+    **{name: _worded(jinja2.filters.FILTERS[name]) for name in _OF_TEXTS},
     "batch": _batch,
     "center": _center,
     "d": _default,

@@ -102,7 +102,8 @@ def test_values_print_as_in_templates(source: str, text: str) -> None:
          'A "B"\n["a","b"]aba'),
         ("{{ msg.o.items }}{{ msg.o.get('b') }}{{ msg.o.get('z', 9) }}{{ msg.o.keys() }}{{ msg.o.values() }}",
          '[7]19["b","items"][1,[7]]'),
-        ("{{ {'a': [1.0, none]} | upper }} {{ none | upper }}{{ msg.none | trim }} {{ 2.0 | truncate(9) }}", '{"A":[1,NULL]}  2'),
+        ("{{ {'a': [1.0, none]} | upper }} {{ none | upper }}{{ msg.none | trim }} {{ 2.0 | truncate(9) }}",
+         '{"A":[1,NULL]}  2'),
         ("{{ date('2024-01-02').Year() }} {{ date('2024-01-02').Format('02.01.2006') }}", "2024 02.01.2024"),
     ],
 )  # fmt: skip
