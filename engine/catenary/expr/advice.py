@@ -15,6 +15,7 @@ from catenary.expr import syntax
 from catenary.expr.environment import VARIABLES
 from catenary.expr.functions.table import functions_of
 from catenary.expr.parser import parse
+from catenary.expr.placeholders import split_parts
 from catenary.expr.shapes import key_of
 
 if TYPE_CHECKING:
@@ -45,23 +46,37 @@ class _Path(NamedTuple):
     keys: tuple[str, ...]
 
 
-def doubtful(source: str, environment: Environment) -> list[Doubt]:
+def doubtful_parts(source: str, environment: Environment) -> list[Doubt]:
+    """Give the doubtful names of the parts of a template, in the order written.
+
+    A name that stands alone may be a key of the metadata, so only one whose fields are read is given.
+    """
+    spans = [span for _, *span in split_parts(source) if span[0] >= 0]
+    return [doubt for start, end in spans for doubt in doubtful(source, environment, start, end, in_template=True)]
+
+
+def doubtful(
+    source: str, environment: Environment, start: int = 0, end: int | None = None, *, in_template: bool = False
+) -> list[Doubt]:
     """Give the unknown names and functions of an expression that are like known ones, in the order written.
 
     A function that is not known always fails when it is called, so it is given even when nothing is like it; `close`
     is empty then. A text that is no expression has none.
     """
     try:
-        nodes = list(_nodes(parse(source)))
+        nodes = list(_nodes(parse(source, start, end)))
     except ExpressionError:
         return []
     declared = {node.name for node in nodes if isinstance(node, syntax.Let)}
     functions = functions_of(environment)
     variables = VARIABLES | environment.nodes
     objects = {name.partition(".")[0] for name in functions if "." in name} - variables - declared
+    read = {id(node.target) for node in nodes if isinstance(node, syntax.Field | syntax.Index)}
     found: list[Doubt] = []
     for node in nodes:
         if isinstance(node, syntax.Name) and node.name not in declared | variables | objects:
+            if in_template and id(node) not in read:
+                continue
             close = _closest(node.name, [*variables, *declared])
             found += [Doubt(node.name, node.span.start, close)] if close else []
         elif isinstance(node, syntax.Call) and node.name not in functions:

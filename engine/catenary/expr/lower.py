@@ -57,7 +57,8 @@ class Scope:
         metadata_names: True when metadata keys are names too (in templates).
         references: The node ids found so far.
         made: The weight of what was made so far outside of predicates and `let`, in all parts of a text together.
-        has_unknown: True when a name that nothing is known by, so that it is nil, or an unknown function was found.
+        has_unknown: True when a name was found that nothing, or at most a key of the metadata, is known by, or an
+            unknown function.
     """
 
     nodes: frozenset[str]
@@ -137,9 +138,9 @@ class Lowering:
         if node.name in self.scope.nodes:
             self.scope.references.add(node.name)
             return self._invoke("$node", ast.Constant(node.name))
+        self.scope.has_unknown = True
         if self.scope.metadata_names:
             return self._invoke("$named", ast.Constant(node.name))
-        self.scope.has_unknown = True
         return ast.Constant(None)
 
     def _allnames(self, _: syntax.AllNames) -> ast.expr:

@@ -39,7 +39,8 @@ class Program:
         call: The closure `(msg, ctx=None) -> value`; it raises `ExpressionError`s.
         tree: The lowered tree, for the reference evaluator.
         references: The ids of the nodes whose output it reads.
-        has_unknown: True when there is a name that nothing is known by, or an unknown function.
+        has_unknown: True when there is a name that nothing, or at most a key of the metadata, is known by, or an
+            unknown function.
     """
 
     call: Callable[..., Json]
@@ -91,10 +92,12 @@ class TextProgram:
     Attributes:
         call: The closure `(msg, ctx=None) -> text`; it raises `TemplateError`s that tell of the part.
         references: The ids of the nodes whose output the parts read.
+        has_unknown: As that of `Program`, of any part.
     """
 
     call: Callable[..., str]
     references: frozenset[str]
+    has_unknown: bool
 
 
 def compile_text_program(source: str, parts: Sequence[tuple[str, int, int]], environment: Environment) -> TextProgram:
@@ -123,7 +126,7 @@ def compile_text_program(source: str, parts: Sequence[tuple[str, int, int]], env
 
         with _nesting(source, starts[0], TemplateError):
             call = compile_text([piece for piece in pieces if piece], environment, functions, explain)
-        return TextProgram(call, frozenset(scope.references))
+        return TextProgram(call, frozenset(scope.references), scope.has_unknown)
 
     return _kept(environment, (source, tuple(parts)), make)
 

@@ -94,15 +94,17 @@ class Template:
         field: The option it was written in, which errors name; empty when it stands alone.
         is_constant: True when nothing in it depends on the message.
         node_references: The ids of the nodes whose outputs it reads.
+        has_unknown: True when it names what nothing, or at most a key of the metadata, is known by.
     """
 
-    __slots__ = ("_constant", "_render", "_value", "field", "is_constant", "node_references", "source")
+    __slots__ = ("_constant", "_render", "_value", "field", "has_unknown", "is_constant", "node_references", "source")
 
     def __init__(self, source: Json) -> None:
         self.source = source
         self.field = ""
         self.is_constant = True
         self.node_references = frozenset[str]()
+        self.has_unknown = False
         self._constant = ""
         self._render: Callable[..., str] | None = None
         self._value: Callable[..., Json] | None = None
@@ -134,6 +136,7 @@ class Template:
 
     def _use_lone(self, part: Part) -> None:
         self._render, self._value, self.node_references = part.render, part.value, part.program.references
+        self.has_unknown = part.program.has_unknown
         self.is_constant = False
 
     def _use_parts(self, source: str, pieces: list[tuple[str, int, int]], environment: Environment) -> None:
@@ -141,9 +144,11 @@ class Template:
         if not environment.lenient:
             program = compile_text_program(source, pieces, environment)
             self._render, self.node_references = program.call, program.references
+            self.has_unknown = program.has_unknown
             return
         parts = [(text, Part.compile(source, span, environment)) for text, *span in pieces[:-1]]
         self.node_references = frozenset[str]().union(*(part.program.references for _, part in parts))
+        self.has_unknown = any(part.program.has_unknown for _, part in parts)
         rest = pieces[-1][0]
 
         def render(msg: Message, ctx: object) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from catenary.component import Component
     from catenary.definition import NodeDefinition
     from catenary.errors import Problem
-    from catenary.expr import Environment, Expression
+    from catenary.expr import Environment, Expression, Template
     from catenary.jsontext import Json
     from catenary.load.document import Document
     from catenary.load.places import Path, Place
@@ -146,20 +146,22 @@ class _Builder:
             self.report.add("chain.unresolved-placeholder", (*base, *where), text, hint)
         for problem in problems:
             self._add_field_problem(base, label, problem)
-        for where, expression in _expressions(config):
-            if expression.program.has_unknown:
-                self._add_doubts((*base, *where), label, expression.source, environment)
+        for where, text in _with_unknown(config):
+            self._add_doubts((*base, *where), label, text, environment)
         return None if config is None else self._make(component_type, config, base, label)
 
-    def _add_doubts(self, path: Path, label: str, source: str, environment: Environment) -> None:
-        from catenary.expr.advice import doubtful
+    def _add_doubts(self, path: Path, label: str, text: Expression | Template, environment: Environment) -> None:
+        from catenary.expr import Template
+        from catenary.expr.advice import doubtful, doubtful_parts
         from catenary.expr.problems import shorten
 
-        for doubt in doubtful(source, environment):
+        source = str(text.source)
+        find = doubtful_parts if isinstance(text, Template) else doubtful
+        for doubt in find(source, environment):
             place = self._place_inside(path, ExpressionError("", source=source, position=doubt.position))
-            text = f"{label}: there is no variable or function {doubt.name!r} in {shorten(source)!r}"
+            told = f"{label}: there is no variable or function {doubt.name!r} in {shorten(source)!r}"
             hint = f"did you mean {doubt.close!r}?" if doubt.close else ""
-            self.report.add("expression.unknown-name", path, text, hint, place=place)
+            self.report.add("expression.unknown-name", path, told, hint, place=place)
 
     def _make(
         self, make: Callable[[Any], Component[Any]], config: Any, base: Path, label: str
@@ -203,23 +205,24 @@ def _code_of(error: ExpressionError) -> str:
     return "script.syntax" if isinstance(error, ScriptError) else "expression.syntax"
 
 
-def _expressions(value: Any, path: Path = ()) -> Iterator[tuple[Path, Expression]]:
-    """Give each expression in settings, and where it stands."""
-    if "catenary.expr.expression" not in sys.modules:  # which no settings with expressions can do without
+def _with_unknown(value: Any, path: Path = ()) -> Iterator[tuple[Path, Expression | Template]]:
+    """Give each expression and template in settings that names what is not known, and where it stands."""
+    if "catenary.expr.validation" not in sys.modules:  # which no settings with expressions can do without
         return
-    from catenary.expr import Expression
+    from catenary.expr import Expression, Template
 
-    if isinstance(value, Expression):
-        yield path, value
+    if isinstance(value, Expression | Template):
+        if value.has_unknown if isinstance(value, Template) else value.program.has_unknown:
+            yield path, value
     elif isinstance(value, list | tuple):
         for index, element in enumerate(cast("list[Any]", value)):
-            yield from _expressions(element, (*path, index))
+            yield from _with_unknown(element, (*path, index))
     elif isinstance(value, dict):
         for key, held in cast("dict[str, Any]", value).items():
-            yield from _expressions(held, (*path, key))
+            yield from _with_unknown(held, (*path, key))
     elif isinstance(value, BaseModel):
         for name, field in type(value).model_fields.items():
-            yield from _expressions(getattr(value, name), (*path, field.alias or name))
+            yield from _with_unknown(getattr(value, name), (*path, field.alias or name))
 
 
 def _unresolved(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -6,7 +6,7 @@ import pytest
 
 from catenary.errors import ExpressionError
 from catenary.expr import Environment, Expression, Template
-from catenary.expr.advice import doubtful
+from catenary.expr.advice import doubtful, doubtful_parts
 from catenary.message import Message
 
 ENVIRONMENT = Environment(nodes=frozenset({"sensor", "s2"}), vars={"limit": 3})
@@ -59,6 +59,16 @@ def test_unknown_names_like_known_ones_are_doubtful() -> None:
 
 def test_unknown_functions_are_always_doubtful() -> None:
     assert [doubt.close for doubt in doubtful("uper('a') + zzz()", ENVIRONMENT)] == ["upper", ""]
+
+
+def test_parts_of_templates_are_doubtful_where_no_key_of_the_metadata_can_be_meant() -> None:
+    text = "a ${mgs.a} ${deviceTypo} ${senser.msg.b} ${uper('a')} ${msg.x}"
+    assert [(doubt.name, doubt.position, doubt.close) for doubt in doubtful_parts(text, ENVIRONMENT)] == [
+        ("mgs", 4, "msg"),
+        ("senser", 27, "sensor"),
+        ("uper", 43, "upper"),
+    ]
+    assert doubtful_parts("${msgs} ${types}", ENVIRONMENT) == []
 
 
 def test_known_names_and_wrong_texts_are_not_doubtful() -> None:

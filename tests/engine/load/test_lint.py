@@ -274,6 +274,15 @@ def test_every_code_explains_itself():
         assert all(text.endswith((".", "?")) for text in (code.meaning, code.cause, code.cure))
 
 
+@pytest.mark.parametrize("template", ["${mgs.t}", "/a/${mgs.t}/b", "x ${uper(msg.a)}"])
+def test_unknown_names_in_templates_are_warnings_too(registry, template):
+    nodes = [{"id": "a", "type": "t/filter", "configuration": {"text": template}}]
+    text = json.dumps({"metadata": {"nodes": nodes}})
+    (problem,) = check(read(text), registry)
+    assert (problem.code, problem.severity) == ("expression.unknown-name", "warning")
+    assert problem.hint.startswith("did you mean")
+
+
 def test_unknown_names_of_expressions_that_are_like_known_ones_are_warnings(registry):
     text = json.dumps(
         {
