@@ -1,10 +1,10 @@
-// Takes apart what a transform script returned: gives `[form, payload, metadata, msgType, dataType]`, each null where
+// Takes apart what a transform script returned: writes `[form, payload, metadata, msgType, dataType]`, each null where
 // the message keeps what it has. What the rules refuse is thrown as a text, without a place in the script.
 
 (function () {
   "use strict";
   const KEPT = 0, TEXT = 1, VALUE = 2, BYTES = 3; // forms; js_transform.py has the same
-  const DEEPEST = 200, OBJECT = "[object Object]";
+  const DEEPEST = 200, LARGE = 2 ** 53, OBJECT = "[object Object]";
   const { parse, stringify } = JSON;
   const { create, getPrototypeOf, hasOwn, keys, prototype, values } = Object;
   const isArray = Array.isArray, from = Array.from, isView = ArrayBuffer.isView, isWhole = Number.isInteger;
@@ -24,9 +24,14 @@
     return number > 0 ? "+Inf" : number < 0 ? "-Inf" : "NaN";
   }
 
+  let hasLarge; // whether there may be a number that JavaScript does not know to the last digit
+
   // JSON.stringify would write NaN as null and leave functions out: what JSON cannot hold is refused instead.
   function verify(value, name, depth) {
-    if (value === null || typeof value.toJSON === "function") return;
+    if (value.toJSON !== undefined && typeof value.toJSON === "function") {
+      hasLarge = true;
+      return;
+    }
     if (depth > DEEPEST) throw `${name}: the value is nested more than ${DEEPEST} levels deep, or holds itself`;
     if (value instanceof Promise) throw `${name}: a Promise is not awaited`;
     const items = isArray(value) ? value : values(value);
@@ -36,10 +41,12 @@
         case "string": case "boolean": case "undefined":
           break;
         case "number":
+          if (item < LARGE && item > -LARGE) break;
           if (item - item !== 0) refuse(nameOf(item), value, index, name);
+          hasLarge = true;
           break;
         case "object":
-          verify(item, items === value ? name : keys(value)[index], depth + 1);
+          if (item !== null) verify(item, items === value ? name : keys(value)[index], depth + 1);
           break;
         default:
           refuse(`a ${typeof item}`, value, index, name);
@@ -62,7 +69,9 @@
     if (typeof value === "object" && value !== null) value = unboxed(value);
     switch (typeof value) {
       case "string": return value;
-      case "number": return isFinite(value) ? value : nameOf(value);
+      case "number":
+        if (!(value < LARGE && value > -LARGE)) hasLarge = true;
+        return isFinite(value) ? value : nameOf(value);
       case "boolean": case "bigint": return text(value);
       case "undefined": return "";
     }
@@ -120,6 +129,12 @@
     throw `byte array element at index ${wrong} has invalid value ${list[wrong]}: must be integer in range 0-255`;
   }
 
+  // Also the payload that came in: its prototype is one without a constructor.
+  function isPlain(value) {
+    const home = getPrototypeOf(value);
+    return home === prototype || (home !== null && getPrototypeOf(home) === prototype && !hasOwn(home, "constructor"));
+  }
+
   let payload;
 
   // Sets `payload`, and gives the form it has.
@@ -127,6 +142,11 @@
     if (typeof value !== "object" || value === null) {
       payload = textual(value, "msg");
       return TEXT;
+    }
+    if (isPlain(value)) {
+      verify(value, "msg", 0);
+      payload = value;
+      return VALUE;
     }
     if (isArray(value) || (isView(value) && !(value instanceof DataView))) return takeList(value, dataType);
     if (kindOf(value) !== OBJECT) {
@@ -147,16 +167,15 @@
     return VALUE;
   }
 
-  return function (result, metadata, dataType) {
+  return function (result, metadata, msgType, dataType, write) {
     if (!isMap(result)) throw "return the value is not a map";
-    const newDataType = result.dataType === undefined ? "" : textual(result.dataType, "dataType");
+    hasLarge = false;
     payload = null;
-    return [
-      hasOwn(result, "msg") ? takePayload(result.msg, newDataType || dataType) : KEPT,
-      payload,
-      hasOwn(result, "metadata") ? texts(result.metadata, metadata) : null,
-      hasOwn(result, "msgType") ? textual(result.msgType, "msgType") : null,
-      newDataType,
-    ];
+    const newType = result.dataType === undefined ? "" : textual(result.dataType, "dataType");
+    const form = hasOwn(result, "msg") ? takePayload(result.msg, newType || dataType) : KEPT;
+    const entries = hasOwn(result, "metadata") ? texts(result.metadata, metadata) : null;
+    const type = hasOwn(result, "msgType") ? result.msgType : msgType;
+    const newMsgType = type === msgType ? null : textual(type, "msgType");
+    return write([form, payload, entries, newMsgType, newType], hasLarge);
   };
 })()

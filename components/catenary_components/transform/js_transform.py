@@ -95,10 +95,18 @@ class JsTransform(Component[JsTransformConfig]):
         elif data_type:
             msg = msg.with_data_type(data_type)
         if metadata is not None:
-            msg = msg.with_metadata({key: text_of(value) for key, value in metadata.items() if key})
+            msg = msg.with_metadata(_as_texts(metadata))
         if message_type is not None:
             msg = msg.with_type(text_of(message_type))
         return SUCCESS, msg
+
+
+def _as_texts(metadata: dict[str, Json]) -> dict[str, str]:
+    metadata.pop("", None)
+    for value in metadata.values():
+        if value.__class__ is not str:
+            return {key: text_of(value) for key, value in metadata.items()}
+    return metadata
 
 
 def _with_payload(msg: Message, form: int, payload: Json, data_type: str) -> Message:

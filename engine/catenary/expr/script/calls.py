@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from catenary.expr.script.errors import Stopped, deep_error, limit_error, syntax_error, thrown_error
 from catenary.expr.script.host import names_of
@@ -15,11 +16,14 @@ from catenary.expr.script.values import (
     AS_JSON_OR_TEXT,
     arguments_of,
     encodable,
+    finished_result_of,
+    json_arguments,
     parse,
     restore_integers,
     result_of,
 )
 from catenary.jsontext import dumps
+from catenary.message import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from catenary.message import Message
 
 _serials = count()
+_METADATA = 1  # its place among the parameters
+_REACHES_ANY_NAME = re.compile(r"arguments|eval|\\u")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,7 @@ class SharedScript:
         setup: What a realm compiles, as JSON.
         names: What a realm is told about the host, as JSON.
         serial: A number of its own.
+        json_kind: How it reads a payload of the data type `JSON`.
         is_slow: True when the last call took so long that the next one better begins with all the time it may have.
     """
 
@@ -67,8 +74,10 @@ class SharedScript:
         self.names = names_of(host)
         self.serial = next(_serials)
         self.is_slow = False
-        self._json_kind = AS_JSON_OR_TEXT if script.blank_is_text else AS_JSON
+        self.json_kind = AS_JSON_OR_TEXT if script.blank_is_text else AS_JSON
         self._errors = platform.errors
+        self._reads_metadata = _may_read(script, script.parameters[_METADATA])
+        self._read = result_of if not script.finish else finished_result_of
         self.setup = dumps(
             {
                 "name": script.function,
@@ -83,18 +92,20 @@ class SharedScript:
     def call(self, message: Message, ctx: object = None) -> Json:
         """Run the script on a message; see `CompiledScript.call`."""
         place = place_of(self.serial) or settle(self)
-        arguments = arguments_of(message, self._json_kind)
         if self.is_slow:
-            answer = Rounds(self, place, arguments, ctx).run()
+            answer = Rounds(self, place, message, ctx).run()
         else:
             try:
-                answer = place.enter(place.number, *arguments, "")
+                if message.data_type == JSON:
+                    answer = place.enter_json(*json_arguments(message, self._reads_metadata))
+                else:
+                    answer = place.enter(place.number, *arguments_of(message, self.json_kind), "")
             except self._errors as error:
-                answer = Rounds(self, place, arguments, ctx).go_on(self.platform.stopped(error))
+                answer = Rounds(self, place, message, ctx).go_on(self.platform.stopped(error))
         if answer is True or answer is False:
             return answer
-        if answer.__class__ is str and cast("str", answer)[0] in "?!":
-            answer = Rounds(self, place, arguments, ctx).go_on(cast("str", answer))
+        if answer.__class__ is str and answer[0] in "?!":
+            answer = Rounds(self, place, message, ctx).go_on(answer)
         if place.shared.calls_left is not None:
             self._count(place.shared)
         return self._value(answer, message)
@@ -109,7 +120,7 @@ class SharedScript:
             if answer.startswith("!"):
                 raise self._told_error(answer[1:])
             try:
-                return result_of(answer, message)
+                return self._read(answer, message)
             except (ValueError, RecursionError):
                 raise deep_error(self.source) from None
         if isinstance(answer, float) and answer.is_integer():
@@ -134,3 +145,11 @@ class SharedScript:
         """Give the error for a source that does not compile."""
         text, stack = parse(told)
         return syntax_error(text, stack, self.source, self.platform.places)
+
+
+def _may_read(script: ScriptSource, parameter: str) -> bool:
+    """Tell whether a script can get hold of a parameter: only by its name, by `arguments` or by a direct `eval`.
+
+    Names may be written with escapes. What the script makes of text by other ways does not see its parameters.
+    """
+    return parameter in script.source or _REACHES_ANY_NAME.search(script.source) is not None

@@ -93,7 +93,9 @@ class ScriptEngine(Protocol):
             limits: What a call may use up; the defaults of `ScriptLimits` if absent.
             host: Functions, objects and scripts of the host program.
             finish: JavaScript of an expression, evaluated before the script, that gives a function of
-                `(result, metadata, dataType)`: what it makes of the script's result is given back in place of it.
+                `(result, metadata, msgType, dataType, write)`. It gives `write(value, hasLarge)`: this JSON value is
+                given back in place of the script's result, and `hasLarge` says whether there may be numbers from 2^53
+                on in it.
             blank_is_text: True hands empty JSON to the script as its text, and not as `{}`.
 
         Raises:

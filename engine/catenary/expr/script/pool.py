@@ -31,6 +31,15 @@ class Machine(Protocol):
     enter: Callable[..., Any]
     """The function that `realm.js` gives."""
 
+    def entrance(self, number: int, kind: int) -> Callable[[str, str, str], Any]:
+        """Give the way to one script for JSON: a function of payload, metadata and message type.
+
+        Args:
+            number: The number of the script.
+            kind: How it reads a payload.
+        """
+        ...
+
     def run(self, source: str) -> None:
         """Run global code."""
         ...
@@ -86,12 +95,14 @@ class Place:
 
     Attributes:
         enter: The way into the machine.
+        enter_json: The way to the script, for messages of the data type `JSON`.
         number: The script's number there.
         shared: The machine.
         owner: The script.
     """
 
     enter: Callable[..., Any]
+    enter_json: Callable[[str, str, str], Any]
     number: int
     shared: Shared
     owner: ref[SharedScript]
@@ -144,7 +155,9 @@ def settle(script: SharedScript) -> Place:
     if isinstance(number, str):
         raise script.refused_error(number[len(_ENDED) :])
     shared.room -= len(script.source)
-    place = Place(shared.machine.enter, int(number), shared, ref(script))
+    number = int(number)
+    enter_json = shared.machine.entrance(number, script.json_kind)
+    place = Place(shared.machine.enter, enter_json, number, shared, ref(script))
     _threads.places[script.serial] = place
     return place
 

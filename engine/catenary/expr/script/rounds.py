@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from catenary.expr.script.errors import Stopped
 from catenary.expr.script.host import Replay
 from catenary.expr.script.pool import SLICE_S, leave, settle, slice_s
-from catenary.expr.script.values import parse
+from catenary.expr.script.values import arguments_of, parse
 
 if TYPE_CHECKING:
     from catenary.expr.script.calls import SharedScript
     from catenary.expr.script.pool import Place
     from catenary.jsontext import Json
+    from catenary.message import Message
 
 _PROBE_SHARE = 0.1  # of the limit: the run by which the clock of the engine is compared with that of the thread
 _FAIR_SHARE = 0.8  # of the time due: a run that was stopped before is run once more
@@ -35,14 +36,14 @@ class Rounds:
     Args:
         script: The script.
         place: Where it is in this thread.
-        arguments: What its realm takes.
+        message: What the script is called on.
         ctx: What stands behind `$ctx`.
     """
 
-    def __init__(self, script: SharedScript, place: Place, arguments: tuple[int | str, ...], ctx: object) -> None:
+    def __init__(self, script: SharedScript, place: Place, message: Message, ctx: object) -> None:
         self._script = script
         self._place = place
-        self._arguments = arguments
+        self._arguments = arguments_of(message, script.json_kind)
         self._replay = Replay(script.host, ctx, script.limits.host_calls)
         self._limit_s = script.limits.timeout_s
         self._record = ""

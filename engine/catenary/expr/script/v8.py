@@ -25,7 +25,7 @@ from catenary.expr.script.engine import PARAMETERS, ScriptHost, ScriptLimits
 from catenary.expr.script.errors import Places, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from catenary.jsontext import Json
 
@@ -102,12 +102,12 @@ class V8Machine:
         weakref.finalize(self, opening.__exit__, None, None, None)
         self._timeout_s: float | None = None
         self._isolate.set_hard_memory_limit(limits.memory_bytes)
-        self._isolate.eval(_source("quickjs_guards.js"))
         # Scripts see all names of the global scope, but cannot list those of `const`: this one nobody guesses, and
         # V8 must not meet it where the function is written, or stacks would tell it.
         self._enter = f"enter_{secrets.token_hex(16)}"
         self._isolate.eval(f"{_HIDDEN}\nglobalThis.entrance =\n{_source('realm.js')}")
         self._isolate.eval(f"const {self._enter} = entrance; delete globalThis.entrance;")
+        self._isolate.eval(_source("quickjs_guards.js"))
 
     def run(self, source: str) -> None:
         """Run global code."""
@@ -116,6 +116,13 @@ class V8Machine:
     def set_time_limit(self, seconds: float) -> None:
         """Set the limit of the following calls, on the clock; 0 for none."""
         self._timeout_s = seconds if seconds > 0 else None
+
+    def entrance(self, number: int, kind: int) -> Callable[[str, str, str], Json]:
+        """Give the way to one script: that for all messages, for functions do not leave V8."""
+        enter = self.enter
+        return lambda payload, metadata, message_type: enter(
+            number, kind, payload, "", metadata, message_type, "JSON", ""
+        )
 
     def enter(self, number: int, *given: int | str) -> Json:
         """Call the function that `realm.js` gives."""

@@ -23,19 +23,29 @@ _EXACT = 2**53
 def arguments_of(message: Message, json_kind: int) -> tuple[int, str, str, str, str, str]:
     """Give what `enter` of a realm takes for a message: kind, payload, bytes, metadata, message type, data type."""
     data_type = message.data_type
-    payload, kind, raw_bytes = message.text, AS_TEXT, ""
+    kind, raw_bytes = AS_TEXT, ""
     if data_type == JSON:
         kind = json_kind
     elif data_type == BINARY:
         kind, raw_bytes = AS_BYTES, _byte_list(message.data)
+    payload, metadata, message_type = json_arguments(message, reads_metadata=True)
+    return kind, payload, raw_bytes, metadata, message_type, encodable(data_type)
+
+
+def json_arguments(message: Message, reads_metadata: bool) -> tuple[str, str, str]:
+    """Give what the way to one script takes for a message: payload, metadata, message type.
+
+    Args:
+        message: The message.
+        reads_metadata: False when the script cannot get hold of its metadata, which is then left out.
+    """
+    data = message.data
+    payload = data if isinstance(data, str) else message.text
     message_type, metadata = message.type, message.metadata
     return (
-        kind,
         payload if payload.isascii() else encodable(payload),
-        raw_bytes,
-        _metadata_text(metadata) if metadata else "{}",
+        _metadata_text(metadata) if metadata and reads_metadata else "",
         message_type if message_type.isascii() else encodable(message_type),
-        data_type if data_type.isascii() else encodable(data_type),
     )
 
 
@@ -62,6 +72,15 @@ def result_of(text: str, message: Message) -> Json:
     """Read the result of a script, with the digits of large integers. Raises: as `parse`."""
     if _LARGE.search(text) is not None or "e+" in text:
         return restore_integers(parse(text), message)
+    return _parse_small(text)
+
+
+def finished_result_of(text: str, message: Message) -> Json:
+    """Read what the finisher of a script wrote: a space in front tells of large numbers. Raises: as `parse`."""
+    return restore_integers(parse(text), message) if text[0] == " " else _parse_small(text)
+
+
+def _parse_small(text: str) -> Json:
     try:
         return loads_small(text)
     except ValueError:
@@ -122,10 +141,26 @@ def _exact_value(value: float, path: _Path, known: dict[_Path, int]) -> float:
     return next(iter(fitting)) if len(fitting) == 1 else value
 
 
+class _Last:
+    """The metadata that a script got last, and its text: the next script of the chain mostly gets the same."""
+
+    seen: tuple[Metadata, str] = ({}, "")
+
+
 def _metadata_text(metadata: Metadata) -> str:
-    texts = {key: value if value.__class__ is str else metadata_text(value) for key, value in metadata.items()}
-    text = dumps(texts)
-    return text if text.isascii() else encodable(text)
+    known, text = _Last.seen
+    if known is metadata:
+        return text
+    are_texts = True
+    for value in metadata.values():
+        if value.__class__ is not str:
+            are_texts = False
+            break
+    if not are_texts:
+        return encodable(dumps({key: metadata_text(value) for key, value in metadata.items()}))
+    text = encodable(dumps(dict(metadata)))
+    _Last.seen = metadata, text
+    return text
 
 
 def _byte_list(data: str | bytes) -> str:

@@ -77,9 +77,24 @@ def test_all_four_arguments_come_in(run: Runner) -> None:
     assert run("return [msg.a, metadata.k, msgType, dataType];", '{"a":1}') == [1, "v", "T", "JSON"]
 
 
+@pytest.mark.parametrize(
+    "source",
+    ["return metadata.k;", "return arguments[1].k;", "return eval('meta' + 'data').k;", "return meta\\u0064ata.k;"],
+)
+def test_metadata_is_there_by_whatever_name_the_script_reads_it(run: Runner, source: str) -> None:
+    assert run(source) == "v"
+
+
+def test_chance_and_time_are_new_in_each_call(run: Runner) -> None:
+    script = run.compiled("return [Math.random(), Date.now(), Date.now()];", {})
+    (first, *_), (second, began, ended) = script.call(Message("{}")), script.call(Message("{}"))
+    assert first != second
+    assert began <= ended <= time.time() * 1000
+
+
 def test_this_is_undefined(run: Runner) -> None:
     assert run("return this === undefined;") is True
-    finish = "(function () { 'use strict'; return this === undefined; })"
+    finish = "(function (a, b, c, d, write) { 'use strict'; return write(this === undefined); })"
     assert run.compiled("return 1;", {}, finish=finish).call(Message("{}")) is True
 
 
@@ -176,7 +191,7 @@ def test_long_texts_go_in_and_come_out(run: Runner) -> None:
 
 
 def test_a_function_of_the_component_finishes_the_result(run: Runner) -> None:
-    finish = "(function (result, metadata, dataType) { return [result, metadata, dataType]; })"
+    finish = "(function (result, metadata, msgType, dataType, write) { return write([result, metadata, dataType]); })"
     script = run.compiled("metadata.k = 'w'; return 5;", {}, finish=finish)
     assert script.call(Message("{}", metadata={"k": "v"})) == [5, {"k": "w"}, "JSON"]
 
