@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from catenary.definition import NodeDefinition
     from catenary.expr import Environment
     from catenary.jsontext import Json
+    from catenary.message import Message
 
 FAILED_PART: Final = "<failed>"
 """Stands in a text for a part that failed."""
@@ -125,6 +126,7 @@ class Rendering:
 
     def _evaluated(self, source: str, start: int, end: int) -> Told:
         """Evaluate one `${...}`."""
+        from catenary.expr.includes import nesting
         from catenary.expr.operators import kind_of
         from catenary.expr.program import compile_program
 
@@ -135,7 +137,8 @@ class Rendering:
                 source, self._environment, start=start, end=end, kind=TemplateError, in_template=True
             )
             self._note_missing(told, program.references)
-            value = program.call(self._given.message, self._given)
+            call = nesting(program.call) or program.call
+            value = call(self._given.message, self._given)
             told |= {"value": self._hidden(value), "type": kind_of(value), "text": self._mask.hide(_text(value))}
         return told
 
@@ -168,13 +171,14 @@ class Rendering:
         from catenary.expr import Document
 
         told: Told = {}
+        asking = _Asking(self._given)  # what the files name that it includes is not known before they are read
         self._note_placeholders(told, option)
         with self._noting(told):
-            self._note_missing(told, option.compiled.node_references)
             context = {"environment": replace(self._environment)}  # which has read no file yet: all of them are noted
             document = TypeAdapter(Document).validate_python(option.resolved, context=context)
-            text = self._mask.hide(document.render(self._given.message, self._given))
+            text = self._mask.hide(document.render(self._given.message, asking))
             told |= {"value": text, "text": text}
+        self._note_missing(told, asking.asked)
         return told
 
     def _as_text(self, option: Option) -> Told:
@@ -258,6 +262,22 @@ class Rendering:
         if isinstance(value, float) and value - value == 0:
             return value
         return self._mask.hide(_text(value))
+
+
+class _Asking:
+    """Passes on a context, and keeps the nodes whose outputs it was asked for."""
+
+    def __init__(self, given: Given) -> None:
+        self.asked: set[str] = set()
+        self._given = given
+
+    def output(self, node_id: str) -> Message | None:
+        """Give what a node put out; `None` when nobody said."""
+        self.asked.add(node_id)
+        return self._given.output(node_id)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._given, name)
 
 
 def _kind_of(compiled: Any) -> str:

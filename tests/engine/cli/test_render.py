@@ -172,6 +172,16 @@ def test_files_that_are_read_are_named(rendered: Callable[..., Any], tmp_path: P
     assert "files" not in found["parts"][-1]
 
 
+def test_an_included_file_is_evaluated_in_its_part_as_in_the_whole(
+    rendered: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "p.txt").write_text("t=${msg.t}")
+    option = rendered({"one": "a ${include('p.txt', true)}"}, "-d", '{"t": 1}')["one"]
+
+    assert (option["ok"], option["text"]) == (True, "a t=1")
+    assert [part["text"] for part in option["parts"]] == ["a ", "t=1"]
+
+
 def test_a_property_that_is_not_set_is_told(rendered: Callable[..., Any]) -> None:
     assert rendered({"one": "a${global.absent}"})["one"]["parts"][1]["unset"] == "global.absent"
 
@@ -322,6 +332,16 @@ def test_a_document_is_rendered_and_its_files_are_named(
     assert (prompt["kind"], prompt["text"]) == ("document", "Help for 1!")
     assert set(prompt["files"]) == {str(tmp_path / name) for name in ("prompt.j2", "part.j2", "p.md")}
     assert node["sends"]["messages"][0] == {"role": "system", "content": "Help for 1!"}
+
+
+def test_a_document_tells_the_outputs_that_it_asked_for_and_no_others(
+    call: Call, chain_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "p.txt").write_text("${prepare?.msg.n}")
+    nodes = [("doc", "text/template", {"template": "{{ include('p.txt', true) }}"}), ("prepare", "end", {})]
+    result = call("render", chain_file([*nodes, ("other", "end", {})]), "doc", "--format", "json")
+
+    assert json.loads(result.stdout)["nodes"][0]["options"][0]["missingOutputs"] == ["prepare"]
 
 
 def test_a_document_that_fails_says_where(call: Call, chain_file: Callable[..., Path]) -> None:
