@@ -60,6 +60,15 @@ def test_first_and_last_of_an_empty_list_are_nil_and_take_clamps() -> None:
     fails({"take([1], -1)": "no negative number", "first(msg.s)": "takes a list"})
 
 
+def test_uniq_compares_fractions_and_maps_by_value() -> None:
+    gives(
+        {
+            "uniq([1.5, 1.5, 2.5])": [1.5, 2.5],
+            "uniq([{'a': 1}, {'a': 1.0}, {'a': 2}, {'b': 1}])": [{"a": 1}, {"a": 2}, {"b": 1}],
+        }
+    )
+
+
 def test_uniq_is_by_value_and_flatten_is_deep() -> None:
     gives({"uniq([1, 1.0, true, [1], [1.0], nil, nil])": [1, True, [1], None], "flatten([1, [2, [3, []]]])": [1, 2, 3]})
 

@@ -78,6 +78,11 @@ def test_division_is_always_a_float() -> None:
     fails({"msg.s / 2": "'/' cannot take", "msg.t / msg.s": "'/' cannot take", "msg.no / 1": "'/' cannot take nil"})
 
 
+def test_what_is_too_large_for_a_fraction_is_infinite() -> None:
+    huge = Message({"n": 10**400})
+    gives({"msg.n / 1": math.inf, "-msg.n / 1": -math.inf, "msg.n ** 2": math.inf, "-msg.n ** 1": -math.inf}, huge)
+
+
 def test_division_by_zero_is_infinite_and_zero_by_zero_is_no_number() -> None:
     gives({"1/0": math.inf, "-1/0": -math.inf, "0/0": math.nan, "0.0/0": math.nan, "msg.t / (1 - 1)": math.inf})
 
