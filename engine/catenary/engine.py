@@ -283,7 +283,7 @@ class Engine:
         from catenary.load import check
 
         document = self._read(source)
-        return check(document, self.registry, self._settings(document))
+        return check(document, self.registry, self.settings_for(document))
 
     def _read(self, source: Source) -> Document:
         from catenary.load import Document, read
@@ -292,7 +292,8 @@ class Engine:
             raise EngineError("the engine is closed", hint="load chains before it is closed, or make another engine")
         return source if isinstance(source, Document) else read(source)
 
-    def _settings(self, document: Document) -> Settings:
+    def settings_for(self, document: Document) -> Settings:
+        """Give what this engine brings to the loading of a chain."""
         from catenary.expr import Environment
         from catenary.load import Settings
 
@@ -330,7 +331,7 @@ class Engine:
     def _make(self, document: Document, chain_id: str) -> Chain:
         from catenary.load import build, environment_of
 
-        settings = self._settings(document)
+        settings = self.settings_for(document)
         nodes, problems = build(document, self.registry, settings)
         if any(problem.severity == "error" for problem in problems):
             raise ChainInvalid(problems, file=document.file)

@@ -142,4 +142,4 @@ def _environment_of_chain(file: str, properties: dict[str, Json]) -> Environment
 
     with Engine(properties) as engine:
         document = read(Path(file))
-        return environment_of(document.definition, engine._settings(document))
+        return environment_of(document.definition, engine.settings_for(document))

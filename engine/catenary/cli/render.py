@@ -79,7 +79,7 @@ def render(ctx: click.Context, file: str, nodes: tuple[str, ...], **options: Any
     given = given_of(options)
     need_known_nodes(given, known)
     with Engine(properties) as engine:
-        settings = engine._settings(document)
+        settings = engine.settings_for(document)
         built, problems = build(document, engine.registry, settings)
     wanted = [node for node in definition.nodes if options["all_nodes"] or node.id in nodes]
     mask = Mask()
