@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
 if TYPE_CHECKING:
     from catenary.errors import ExpressionError
@@ -17,14 +18,24 @@ def place(source: str, position: int) -> tuple[int, int]:
 
 
 def excerpt(source: str, position: int) -> str:
-    """Give the line around `position` with a caret below the place; long lines are cut on both sides."""
+    """Give the line around `position` with a caret below the place; long lines are cut on both sides.
+
+    What cannot be printed is shown as a blank; East Asian characters take two columns of a terminal.
+    """
     line, column = place(source, position)
     lines = source.split("\n")
     text = lines[line - 1] if line <= len(lines) else ""
-    text = text.replace("\t", " ").rstrip("\r")
+    text = "".join([char if char.isprintable() else " " for char in text.rstrip("\r")])
     start = max(0, min(column - 1 - _WIDTH // 2, len(text) - _WIDTH))
     cut = text[start : start + _WIDTH]
-    return f"    {cut}\n    {' ' * (column - 1 - start)}^"
+    return f"    {cut}\n    {' ' * sum(map(_columns, cut[: column - 1 - start]))}^"
+
+
+def _columns(char: str) -> int:
+    """Give how many columns of a terminal a character takes."""
+    if char.isascii():
+        return 1
+    return 0 if combining(char) else 2 if east_asian_width(char) in {"W", "F"} else 1
 
 
 def syntax_problem(

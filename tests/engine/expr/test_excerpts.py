@@ -38,6 +38,20 @@ def test_lines_that_end_with_carriage_returns_are_shown_without() -> None:
     assert refused("1 ~ 2\r\n+ 3").excerpt == "    1 ~ 2\n      ^"
 
 
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("'\u6e29\u5ea6'", 6), ("'\U0001f600'", 4), ("'e\u0301'", 3), ("'\u00e9'", 3), ("'\uff11'", 4)],
+)
+def test_the_caret_stands_below_the_place_behind_wide_and_combining_characters(text: str, columns: int) -> None:
+    error = refused(f"{text} ~ 1")
+    assert error.column == len(text) + 2
+    assert error.excerpt == f"    {text} ~ 1\n    {' ' * (columns + 1)}^"
+
+
+def test_what_cannot_be_printed_never_reaches_the_terminal() -> None:
+    assert refused("'\x1b[31m\u202e\x07\u2028' ~ 1").excerpt == "    ' [31m   ' ~ 1\n               ^"
+
+
 def test_a_long_line_is_shortened_around_the_place() -> None:
     for source in ["1 + " * 60 + "~" + " + 1" * 60, "~" + " + 1" * 90, "1 + " * 90 + "~"]:
         shown, caret = refused(source).excerpt.split("\n")
