@@ -63,8 +63,8 @@ class Delay(Component[DelayConfig]):
     for messages that had waited before and are sent again.
 
     With `overwrite` the first message starts the clock. Each one that comes before the time is over takes the place of
-    the one before it, whose branch ends there without a relation; the last one goes on when the time is over, and the
-    next one starts the clock again.
+    the one before it, whose branch ends there: its run completes, and has no answer. The last one goes on when the time
+    of the first is over, and the next one starts the clock again.
 
     Messages wait in the memory of their run: they outlive a reload of the chain, but not the process.
     """
