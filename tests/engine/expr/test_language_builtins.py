@@ -358,3 +358,22 @@ def test_ten_thousand_syntax_nodes_are_allowed_and_no_more() -> None:
 def test_a_million_units_of_memory_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "monotonic", lambda: 1.0)  # a slow machine runs out of time before
     fails({"map(1..2000, map(1..2000, #))": "memory budget exceeded"})
+
+
+def test_upper_and_lower_change_the_case_of_strings_only() -> None:
+    gives({"upper('a\u00e9')": "A\u00c9", "lower('A\u00c9')": "a\u00e9"})
+    fails({"upper(msg.t)": "upper() takes a string, not int", "lower(msg.no)": "lower() takes a string, not nil"})
+
+
+def test_has_prefix_and_has_suffix_are_bools() -> None:
+    gives({"hasPrefix('abc', 'ab')": True, "hasPrefix('abc', 'b')": False, "hasPrefix('abc', '')": True})
+    gives({"hasSuffix('abc', 'bc')": True, "hasSuffix('abc', 'b')": False, "hasSuffix('abc', '')": True})
+
+
+def test_base64_goes_both_ways() -> None:
+    gives({"toBase64('\u00e9')": "w6k=", "fromBase64('w6k=')": "\u00e9", "fromBase64(toBase64(''))": ""})
+
+
+def test_reverse_and_concat_give_new_lists() -> None:
+    gives({"reverse([1, 2, 3])": [3, 2, 1], "concat([1], [], [2, [3]])": [1, 2, [3]], "reverse([])": []})
+    gives({"let x = [1, 2]; [reverse(x), x]": [[2, 1], [1, 2]], "let x = [1]; [concat(x, x), x]": [[1, 1], [1]]})
