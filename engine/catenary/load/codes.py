@@ -191,7 +191,7 @@ CODES: Final[dict[str, Code]] = {
         ),
         _warning(
             "expression.unknown-name",
-            "An expression or template names a variable that is not known but like a known one, or an unknown function.",
+            "An expression or template names a variable that is unknown but like a known one, or an unknown function.",
             "The name is misspelt, or the function is registered later; an unknown variable is nil.",
             "Correct the name; register functions of the host program before the chain is loaded.",
         ),
