@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from catenary.cli._formula import compiled, failure_text, say, shown, tell_failure, tell_warning
 from catenary.cli.errors import FAILED
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from catenary.cli._given import Given
     from catenary.expr import Environment
     from catenary.jsontext import Json
+
+_RETURN: Final = re.compile(r"\breturn\b")
+_SIGNS: Final = {"${": "--template", "{{": "--document", "{%": "--document", "return ": "--js", "=>": "--js"}
 
 
 class Session:
@@ -66,7 +70,7 @@ class Session:
         try:
             value = compiled(self.kind, source, self.environment)(self.given.message, self.given)
         except ExpressionError as error:
-            return {"ok": False, "error": _told(error)}
+            return {"ok": False, "error": _told(error, self.kind)}
         result: dict[str, Any] = {"ok": True, "kind": kind_of(value), "value": value}
         wanted = ("text",) if self.raw else ("json", "text")
         try:
@@ -75,13 +79,15 @@ class Session:
         except EvaluationError as error:
             hint = "" if self.raw else "Print it as text with --raw."
             return {"ok": False, "error": {"text": str(error), "shown": str(error), "hint": hint}}
-        warnings = self._warnings(source)
+        warnings = self._warnings(source, value)
         return {**result, "warnings": warnings} if warnings else result
 
-    def _warnings(self, source: str) -> list[str]:
-        """Tell names of an expression that are nil because nobody knows them, and are like known ones."""
+    def _warnings(self, source: str, value: Json) -> list[str]:
+        """Tell what is probably not meant so: names nobody knows that are like known ones, a script without return."""
         from catenary.expr.advice import doubtful
 
+        if self.kind == "script" and value is None and not _RETURN.search(source):
+            return ["the script gives nothing: it has no `return`"]
         if self.kind != "expression":
             return []
         return [str(doubt) for doubt in doubtful(source, self.environment) if doubt.close]
@@ -105,13 +111,20 @@ class Session:
         return 0 if result["ok"] else FAILED
 
 
-def _told(error: ExpressionError) -> dict[str, Json]:
+def _told(error: ExpressionError, kind: Kind) -> dict[str, Json]:
     from catenary.expr.problems import place
 
-    told: dict[str, Json] = {"text": str(error).partition("\n")[0], "shown": failure_text(error), "hint": error.hint}
+    hint = (_other_kind(error.source) if kind == "expression" else "") or error.hint
+    told: dict[str, Json] = {"text": str(error).partition("\n")[0], "shown": failure_text(error), "hint": hint}
     if error.source and error.position >= 0:
         told["line"], told["column"] = place(error.source, error.position)
     return told
+
+
+def _other_kind(source: str) -> str:
+    """Give a hint for a text that fails as an expression and looks like another kind of text."""
+    option = next((option for sign, option in _SIGNS.items() if sign in source), "")
+    return f"An expression is meant here; give {option} for a text like this." if option else ""
 
 
 def _as_json(result: dict[str, Any], explanation: dict[str, Json] | None = None) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="eval", short_help="Evaluate an expression, a template or a script over a message.")
-@click.argument("source", metavar="[EXPR]", required=False)
+@click.argument("sources", metavar="[EXPR]", nargs=-1)
 @message_options
 @output_option
 @click.option("--template", "kind", flag_value="template", default=None, help="EXPR is text with ${...} parts.")
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     help="Text to read, or one JSON object with value, kind and error for programs.",
 )
 @click.pass_context
-def evaluate(ctx: click.Context, source: str | None, **options: Any) -> None:
+def evaluate(ctx: click.Context, sources: tuple[str, ...], **options: Any) -> None:
     """Evaluate EXPR over a message and print the value. Nothing is run, opened or connected to.
 
     \b
@@ -84,6 +84,12 @@ def evaluate(ctx: click.Context, source: str | None, **options: Any) -> None:
     from catenary.cli._logs import logs_on_stderr
     from catenary.cli._session import Session
 
+    source = sources[0] if sources else None
+    if len(sources) > 1:
+        raise click.UsageError(
+            f"unexpected argument {sources[1]!r}: put all of EXPR into one pair of quotes, as in 'msg.t > 40', "
+            "and give data with -d or -f"
+        )
     kind: Kind = options["kind"] or "expression"
     if source is None and Source.of(options["data"], options["data_file"]).stdin:
         raise click.UsageError("stdin cannot be both the data and the expressions: give EXPR, or the data with -d")
@@ -138,8 +144,11 @@ def _environment_of_chain(file: str, properties: dict[str, Json]) -> Environment
     from pathlib import Path
 
     from catenary.engine import Engine
+    from catenary.errors import ChainInvalid
     from catenary.load import environment_of, read
 
     with Engine(properties) as engine:
         document = read(Path(file))
+        if any(problem.severity == "error" for problem in document.problems):
+            raise ChainInvalid(document.problems, file=file)
         return environment_of(document.definition, engine.settings_for(document))

@@ -50,9 +50,9 @@ def test_what_no_json_can_hold_is_told_with_the_way_out(call: Call) -> None:
     assert call("eval", "1 / 0", "--raw").stdout == "+Inf\n"
 
 
-def test_what_no_terminal_can_show_is_shown_as_an_escape(call: Call) -> None:
+def test_what_no_terminal_can_show_is_an_escape_in_values_and_a_blank_in_excerpts(call: Call) -> None:
     assert call("eval", "'\udcff'", "--raw").stdout == "\\udcff\n"
-    assert "\\udcff" in call("eval", "'\udcff' + 1").stderr
+    assert "    ' ' + 1\n" in call("eval", "'\udcff' + 1").stderr
 
 
 def test_a_template_keeps_the_kind_of_a_lone_part(call: Call) -> None:
@@ -144,7 +144,8 @@ def test_no_kind_of_text_shows_a_stack_trace(call: Call, kind: list[str]) -> Non
         (["1", "--root", "/nowhere"], "does not exist"),
         (["1", "--set", "x=1"], "no property"),
         (["1", "--chain", "/nowhere"], "does not exist"),
-        (["1", "2"], "unexpected extra argument"),
+        (["1", "2"], "unexpected argument '2'"),
+        (["msg.a", "==", "1"], "one pair of quotes"),
         (["-f", "-"], "stdin cannot be both"),
         (["-d", "@-"], "stdin cannot be both"),
     ],
@@ -154,6 +155,30 @@ def test_wrong_usage_is_told(call: Call, args: list[str], said: str) -> None:
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "option"),
+    [("Hi ${msg.name}!", "--template"), ("{{ msg.t }} {% if a %}", "--document"), ("return msg.t", "--js")],
+)
+def test_a_text_of_another_kind_is_told_as_such(call: Call, source: str, option: str) -> None:
+    assert f"hint: An expression is meant here; give {option} " in call("eval", source).stderr
+
+
+def test_a_chain_of_a_wrong_shape_is_refused(call: Call, tmp_path: Path) -> None:
+    chain = tmp_path / "chain.json"
+    chain.write_text('{"ruleChain": {"id": "a"}, "metadata": {"nodes": [{"id": 1}, 2]}}')
+    result = call("eval", "1", "--chain", chain)
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "chain." in result.stderr
+
+
+def test_a_script_without_return_is_warned_of(call: Call) -> None:
+    assert call("eval", "--js", "msg.t * 2", "-d", '{"t": 1}').stderr == (
+        "warning: the script gives nothing: it has no `return`\n"
+    )
+    assert call("eval", "--js", "return null").stderr == ""
 
 
 def test_a_name_that_is_like_a_known_one_is_warned_of(call: Call) -> None:
