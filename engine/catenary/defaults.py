@@ -25,6 +25,7 @@ class ChainDefaults:
             for those that compute for milliseconds.
         script_timeout_s: Seconds of processor time of its thread that one call of a script may take; 0 for no limit.
         script_memory_bytes: Bytes that the scripts of one thread may hold together.
+        script_host_calls: How often one call of a script may call host functions and `$ctx`.
     """
 
     allow_cycle: bool = False
@@ -35,6 +36,7 @@ class ChainDefaults:
     script_engine: Literal["quickjs", "v8"] = "quickjs"
     script_timeout_s: float = 2.0
     script_memory_bytes: int = 64 * 2**20
+    script_host_calls: int = 1000
 
     def limits_of(self, definition: ChainDefinition) -> Limits:
         """Give how far the runs of a chain may go: by its own settings, else by these."""

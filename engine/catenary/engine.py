@@ -309,6 +309,7 @@ class Engine:
             script_engine=defaults.script_engine,
             script_timeout_s=defaults.script_timeout_s,
             script_memory_bytes=defaults.script_memory_bytes,
+            script_host_calls=defaults.script_host_calls,
         )
         return Settings(environment, defaults.allow_cycle, defaults.strict)
 

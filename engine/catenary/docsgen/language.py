@@ -124,4 +124,5 @@ def _limit_rows() -> list[tuple[str, str]]:
         ("a file that `include` reads", f"{environment.max_file_bytes:,} bytes"),
         ("time of one call of a script", f"{environment.script_timeout_s:g} s"),
         ("memory of the scripts of a node", f"{environment.script_memory_bytes:,} bytes"),
+        ("calls of host functions by one call of a script", f"{environment.script_host_calls:,}"),
     ]

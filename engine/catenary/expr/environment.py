@@ -45,6 +45,7 @@ class Environment:
         script_engine: What runs scripts.
         script_timeout_s: Seconds of processor time of its thread that one call of a script may take; 0 for no limit.
         script_memory_bytes: Bytes that the scripts of one thread may hold together.
+        script_host_calls: How often one call of a script may call host functions and `$ctx`.
         max_file_bytes: Size of the largest file that `include` reads.
     """
 
@@ -61,6 +62,7 @@ class Environment:
     script_engine: Literal["quickjs", "v8"] = "quickjs"
     script_timeout_s: float = 2.0
     script_memory_bytes: int = 64 * 1024 * 1024
+    script_host_calls: int = 1000
     max_file_bytes: int = 1024 * 1024
     programs: dict[Any, Any] = field(default_factory=dict[Any, Any], init=False, repr=False, compare=False)
     """What was compiled already; `compile_program` looks here first."""

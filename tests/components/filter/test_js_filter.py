@@ -78,6 +78,15 @@ def test_a_loop_that_never_ends_is_a_failure() -> None:
     assert end.message.metadata["errorMsg"].startswith("execution timeout")
 
 
+def test_the_engine_says_how_often_a_script_may_call_the_host() -> None:
+    with Engine(defaults=ChainDefaults(script_host_calls=3)) as few:
+        few.host_function("f")(lambda: 1)
+        node = {"id": "f", "type": "jsFilter", "configuration": {"jsScript": "while (true) f();"}}
+        (end,) = few.load({"ruleChain": {"id": "c"}, "metadata": {"nodes": [node]}}).run_sync({"a": 1}).ends
+    assert end.relation == "Failure"
+    assert "more than 3 times" in end.message.metadata["errorMsg"]
+
+
 def test_without_a_script_the_temperature_is_looked_at(send: Callable[..., End]) -> None:
     assert send("jsFilter", {}, '{"temperature":51}').relation == "True"
 

@@ -71,7 +71,11 @@ class Script:
         limits, host = ScriptLimits(), ScriptHost()
         if environment is not None:
             host = ScriptHost(environment.script_functions, environment.host_scripts)
-            limits = ScriptLimits(environment.script_timeout_s, environment.script_memory_bytes)
+            limits = ScriptLimits(
+                environment.script_timeout_s,
+                environment.script_memory_bytes,
+                host_calls=environment.script_host_calls,
+            )
             names["vars"] = _plain(environment.vars)
             if environment.properties:
                 names["global"] = _plain(environment.properties)

@@ -192,6 +192,12 @@ def test_chance_is_another_in_each_call() -> None:
     assert len({script.call(Message("{}")) for _ in range(20)}) == 20
 
 
+def test_an_environment_says_how_often_a_script_may_call_the_host() -> None:
+    script = compiled("for (;;) f();", script_functions={"f": lambda: 1}, script_host_calls=3)
+    with pytest.raises(ScriptError, match="called host functions more than 3 times"):
+        script.call(Message("{}"))
+
+
 def test_too_many_calls_of_the_host_are_an_error() -> None:
     calls: list[int] = []
     host = ScriptHost({"f": lambda: calls.append(1)})
