@@ -220,7 +220,10 @@
     const known = Object.keys(own).join(), before = known && `const {${known}} = given; `;
     let body;
     try {
-      body = compile("given", `${before}return function ${name}(${parameters}) {"use strict";\n${source}\n}`)(own);
+      const whole = `function ${name}(${parameters}) {"use strict";\n${source}\n}`;
+      // A source that closes the function itself is told here, where what stands behind it is never run.
+      if (text(compile(`return ${name}; ${whole}`)()) !== whole) throw new SyntaxError("Unexpected token '}'");
+      body = compile("given", `${before}return ${whole}`)(own);
     } catch (error) {
       return describe(error);
     }

@@ -246,6 +246,19 @@ def test_the_place_of_an_error_of_syntax_is_told(run: Runner) -> None:
     assert "at line 2, column " in str(run.fails("var fine = 1;\nretrun 5;\n"))
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "} , (function () { for (;;); })(), function () {",
+        "}; function other() {",
+        "} function Filter() { return true;",
+        "return 1; } + (() => 'out')() + function () {",
+    ],
+)
+def test_a_source_that_closes_its_function_is_refused_and_not_run(run: Runner, source: str) -> None:
+    assert "SyntaxError" in str(run.fails(source))
+
+
 @pytest.mark.parametrize("name", ENGINES)
 def test_without_its_package_one_sentence_names_the_extra(name: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, f"catenary.expr.script.{name}", None)
