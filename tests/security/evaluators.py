@@ -40,6 +40,7 @@ def environment(folder: Path) -> Environment:
         vars={"v": "9"},
         rule_chain={"id": "c", "configuration": {}},
         functions={"greet": greet},
+        script_functions={"greet": greet},
         nodes=frozenset({"before"}),
         roots=(folder / "inside",),
         script_timeout_s=0.1,

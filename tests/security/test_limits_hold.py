@@ -23,6 +23,9 @@ SLACK_S = 8.0
         "const text = '[' + '1,'.repeat(1e6) + '1]'; for (;;) JSON.parse(text);",
         "const list = Array(1e5).fill('x'); for (;;) JSON.stringify(list);",
         "const text = 'é'.repeat(1e6); for (;;) encodeURIComponent(text);",
+        "const list = []; for (;;) list.push(new Uint8Array(new Array(1e6)));",
+        "const list = []; for (;;) list.push(Uint8Array.from({length: 1e6}));",
+        "let n = 8; for (;;) new Uint8Array({get length() { return (n = n === 8 ? 1e6 : 8); }});",
     ],
 )
 def test_a_loop_of_long_built_in_calls_is_stopped_in_time(source: str) -> None:
@@ -105,3 +108,57 @@ def test_the_parts_of_a_template_are_counted_together() -> None:
     template = Template.compile("${repeat('a', 1000000)}" * 300, Environment())
     with pytest.raises(ExpressionError, match="memory budget exceeded"):
         template.render(Message(""))
+
+
+MAKE_BUFFERS = [
+    "new Uint8Array(1e6).fill(1)",
+    "new ArrayBuffer(1e6)",
+    "new Uint8Array(base)",
+    "new Float64Array(base)",
+    "new (class extends Uint8Array {})(1e6)",
+    "new base.constructor(1e6)",
+    "Reflect.construct(Uint8Array, [1e6], Object)",
+    "base.slice()",
+    "base.buffer.slice(0)",
+    "base.with(0, 1)",
+    "new ArrayBuffer(8).transfer(1e6)",
+    "new ArrayBuffer(8, {maxByteLength: 1e6})",
+    "new ArrayBuffer({valueOf: () => (late = late === 8 ? 1e6 : 8)})",
+]
+
+
+@pytest.mark.parametrize("engine", ["quickjs", "v8"])
+@pytest.mark.parametrize("made", MAKE_BUFFERS)
+def test_buffers_are_bounded_by_the_memory_limit_of_scripts(engine: str, made: str) -> None:
+    pytest.importorskip("quickjs" if engine == "quickjs" else "py_mini_racer")
+    where = Environment(script_engine=engine, script_memory_bytes=16 * 2**20)
+    source = f"let late = 8; const base = new Uint8Array(1e6), all = []; for (;;) all.push({made});"
+    with pytest.raises(ScriptError, match="out of memory: the script took more than 16 MiB"):
+        Script.compile(source, where).call(Message("{}"))
+
+
+@pytest.mark.parametrize("engine", ["quickjs", "v8"])
+def test_typed_arrays_are_what_they_are_without_limits(engine: str) -> None:
+    pytest.importorskip("quickjs" if engine == "quickjs" else "py_mini_racer")
+    source = """
+        const own = class extends Uint16Array {};
+        const view = new Uint8Array(new ArrayBuffer(8), 2, 4);
+        return [
+            [...new Uint8Array([1, 2, 300])], [...new Float64Array(new Set([1.5]))], view.length, view.byteOffset,
+            [...Uint8Array.from("123")], [...Int8Array.of(-1)], new own(2) instanceof own, new own(2).map(() => 7)[1],
+            new Uint8Array(2).constructor === Uint8Array, Uint8Array.name, [...new Uint8Array({length: 2, 0: 5})],
+            new ArrayBuffer(3).byteLength, new Uint8Array().length, new ArrayBuffer(2).constructor === ArrayBuffer,
+        ];
+    """
+    expected = [[1, 2, 44], [1.5], 4, 2, [1, 2, 3], [-1], True, 7, True, "Uint8Array", [5, 0], 3, 0, True]
+    assert Script.compile(source, Environment(script_engine=engine)).call(Message("{}")) == expected
+
+
+def test_a_script_that_catches_its_requests_has_no_more_time_than_others() -> None:
+    pytest.importorskip("quickjs")
+    where = Environment(script_functions={"ask": str}, script_timeout_s=0.2)
+    script = Script.compile("for (;;) { try { ask('a'); } catch {} }", where)
+    began = time.process_time()
+    with pytest.raises(ScriptError, match="execution timeout"):
+        script.call(Message("{}"))
+    assert time.process_time() - began < 4

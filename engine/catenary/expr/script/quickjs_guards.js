@@ -1,11 +1,15 @@
 // The engine looks at the time limit once in some thousand steps of a script, and a built-in function is one step,
 // however long it takes. So those that could take minutes are called only with what takes well below a second, and
 // those that go through much are followed by empty steps, so that a loop of them is stopped in time.
+//
+// Its value is a function that bounds texts, and all buffers until it is called again, in bytes: for V8, which counts
+// buffers in no limit, and texts that were repeated only when they are read.
 
 (function () {
   "use strict";
-  const { defineProperty } = Object, apply = Reflect.apply, text = String;
-  const LONGEST = 1e7, MOST_STEPS = 1e9;
+  const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Object, { apply, construct } = Reflect;
+  const text = String, number = Number, LONGEST = 1e7, MOST_STEPS = 1e9;
+  let longest = Infinity, left = Infinity;
 
   function work(size, share) {
     for (let left = size; left > 0; left -= share);
@@ -69,6 +73,7 @@
     const call = Function.prototype.call.bind(String.prototype[name]);
     const guarded = { [name](first, second) {
       const result = call(this, first, second);
+      if (size(result) > longest) throw new RangeError("Invalid string length");
       const length = size(this) + size(result) + size(first);
       if (length > 512) work(length, 512);
       return result;
@@ -96,6 +101,68 @@
     return result;
   } });
 
+  // Typed arrays and buffers. What a new one is filled from is read once, so that it cannot be longer the second time.
+  const Typed = getPrototypeOf(Uint8Array), listFrom = Array.from;
+  const getter = (prototype, key) => Function.prototype.call.bind(getOwnPropertyDescriptor(prototype, key).get);
+  const kindOf = getter(Typed.prototype, Symbol.toStringTag), lengthOf = getter(Typed.prototype, "length");
+  const bytesOf = getter(Typed.prototype, "byteLength"), bufferBytes = getter(ArrayBuffer.prototype, "byteLength");
+
+  function spend(bytes) {
+    if (bytes > left) throw new RangeError("Array buffer allocation failed");
+    if (bytes > 0) left -= bytes;
+  }
+
+  function isBuffer(value) {
+    try {
+      return bufferBytes(value) >= 0;
+    } catch {
+      return false;
+    }
+  }
+
+  function limit(name, prepare) {
+    const original = globalThis[name];
+    if (original === undefined) return;
+    const width = original.BYTES_PER_ELEMENT;
+    const limited = new Proxy(original, {
+      construct(target, given, as) {
+        prepare(given, width);
+        return construct(target, given, as);
+      },
+    });
+    defineProperty(original.prototype, "constructor", { value: limited });
+    defineProperty(globalThis, name, { value: limited });
+  }
+
+  function prepareTyped(given, width) {
+    const source = given[0];
+    if (source === null || (typeof source !== "object" && typeof source !== "function")) {
+      return spend(number(source) * width);
+    }
+    if (isBuffer(source)) return;
+    if (kindOf(source) === undefined) given[0] = listFrom(source);
+    const length = kindOf(source) === undefined ? given[0].length : lengthOf(source);
+    bounded({ length });
+    spend(length * width);
+    work(length, 64);
+  }
+
+  const kinds = "Int8 Uint8 Uint8Clamped Int16 Uint16 Int32 Uint32 BigInt64 BigUint64 Float16 Float32 Float64";
+  for (const kind of kinds.split(" ")) limit(`${kind}Array`, prepareTyped);
+  limit("ArrayBuffer", (given) => {
+    given[0] = number(given[0]);
+    const most = given[1] === undefined || given[1] === null ? undefined : given[1].maxByteLength;
+    given[1] = most === undefined ? undefined : { maxByteLength: number(most) };
+    spend(most === undefined ? given[0] : given[1].maxByteLength);
+  });
+  guard(Typed, ["from", "of"], (_, given) => sized(given[0]));
+  guard(Typed.prototype, ["toReversed", "toSorted", "with"], (list) => spend(bytesOf(list)));
+  guard(ArrayBuffer.prototype, ["transfer", "transferToFixedLength"], (buffer, given) => {
+    if (given[0] !== undefined) given[0] = number(given[0]);
+    spend(given[0] ?? bufferBytes(buffer));
+  });
+  guard(Uint8Array, ["fromBase64", "fromHex"], (_, given) => spend(size(given[0])));
+
   // Writing JSON asks every object for `toJSON`: the getter is a step, so that lists that hold one list many times over
   // are written no longer than the time limit.
   defineProperty(Object.prototype, "toJSON", {
@@ -105,4 +172,8 @@
       defineProperty(this, "toJSON", { value, writable: true, enumerable: true, configurable: true });
     },
   });
+
+  return (bytes) => {
+    longest = left = bytes;
+  };
 })()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PROBE_SHARE = 0.1  # of the limit: the run by which the clock of the engine is compared with that of the thread
 _FAIR_SHARE = 0.8  # of the time due: a run that was stopped before is run once more
+_ASKED_S = 1.0  # that telling what a script waits for may take
 _MOST_TRIES = 3
 _CROWD = 4.0  # how many times as fast as that of a thread the clock of an engine is taken to run at most
 
@@ -84,7 +85,8 @@ class Rounds:
             self._place.shared.machine.set_time_limit(slice_s(self._limit_s))
 
     def _first_s(self) -> float:
-        return self._due_s() * self._crowd if self._is_slow else slice_s(self._limit_s)
+        due_s = self._due_s()
+        return due_s * self._crowd if self._is_slow else min(slice_s(self._limit_s), due_s)
 
     def _due_s(self) -> float:
         """Give the time that is left; 0 when there is no limit."""
@@ -126,7 +128,7 @@ class Rounds:
             return self._enter(self._first_s())
         if stopped.reason != "time":
             raise self._script.stopped_error(stopped)
-        waiting = self._place.enter(-5, "")
+        waiting = self._waiting()
         if isinstance(waiting, str):
             return waiting  # it caught the stop at a request, and went on without the answer
         if not self._is_slow:
@@ -137,3 +139,12 @@ class Rounds:
             raise self._script.stopped_error(stopped)
         self._tries += 1
         return self._enter(due_s * self._crowd)
+
+    def _waiting(self) -> Json:
+        """Give the request that a stopped script waits for, if any; a machine that cannot say has no other use."""
+        self._place.shared.machine.set_time_limit(_ASKED_S)
+        try:
+            return self._place.enter(-5, "")
+        except self._script.platform.errors:
+            leave(self._place.shared)
+            raise self._script.stopped_error(Stopped("time")) from None

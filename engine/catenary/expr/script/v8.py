@@ -2,8 +2,8 @@
 
 V8 runs what it compiled ten times as fast and more, but each call costs some hundreds of microseconds, for V8 has
 threads of its own: a script that only looks at its message is far quicker in quickjs. All limits hold, with these
-differences: time is measured on the clock, the stack has the size V8 gives it, the memory of typed arrays and of
-buffers is not counted, and an error of syntax has a line but no column where V8 tells none.
+differences: time is measured on the clock, the stack has the size V8 gives it, all buffers and typed arrays that one
+call makes count as if they were kept, and an error of syntax has a line but no column where V8 tells none.
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ class V8Machine:
         self._enter = f"enter_{secrets.token_hex(16)}"
         self._isolate.eval(f"{_HIDDEN}\nglobalThis.entrance =\n{_source('realm.js')}")
         self._isolate.eval(f"const {self._enter} = entrance; delete globalThis.entrance;")
-        self._isolate.eval(_source("quickjs_guards.js"))
+        self._renew = f"renew_{secrets.token_hex(16)}"
+        self._most_bytes = limits.memory_bytes
+        self._isolate.eval(f"globalThis.renewal =\n{_source('quickjs_guards.js')}")
+        self._isolate.eval(f"const {self._renew} = renewal; delete globalThis.renewal;")
 
     def run(self, source: str) -> None:
         """Run global code."""
@@ -126,7 +129,8 @@ class V8Machine:
 
     def enter(self, number: int, *given: int | str) -> Json:
         """Call the function that `realm.js` gives."""
-        answer = self._eval(f"{self._enter}({number},{json.dumps(given)[1:-1]})")
+        renewed = f"{self._renew}({self._most_bytes});" if self._most_bytes > 0 else ""
+        answer = self._eval(f"{renewed}{self._enter}({number},{json.dumps(given)[1:-1]})")
         if number == _COMPILE and isinstance(answer, str):
             return self._with_place(answer, str(given[0]))
         return None if answer is mini_racer.JSUndefined else answer

@@ -311,10 +311,9 @@ def test_a_script_that_fills_the_memory_is_stopped(run: Runner, source: str) -> 
     assert run("return 1;") == 1
 
 
-def test_only_quickjs_counts_the_memory_of_typed_arrays() -> None:
-    source = "return new Uint8Array(2 ** 26).length;"
-    assert str(Runner("quickjs").fails(source)).startswith("out of memory")
-    assert Runner("v8")(source) == 2**26
+def test_the_memory_of_typed_arrays_counts(run: Runner) -> None:
+    assert str(run.fails("return new Uint8Array(2 ** 26).length;")).startswith("out of memory")
+    assert run("return new Uint8Array(2 ** 20).length;") == 2**20
 
 
 def test_endless_recursion_is_an_error(run: Runner) -> None:
