@@ -91,16 +91,28 @@ class Template:
 
     Attributes:
         source: What it was compiled from.
+        fetches: True when it may include web addresses, and rendering may wait for them.
         field: The option it was written in, which errors name; empty when it stands alone.
         is_constant: True when nothing in it depends on the message.
         node_references: The ids of the nodes whose outputs it reads.
         has_unknown: True when it names what nothing, or at most a key of the metadata, is known by.
     """
 
-    __slots__ = ("_constant", "_render", "_value", "field", "has_unknown", "is_constant", "node_references", "source")
+    __slots__ = (
+        "_constant",
+        "_render",
+        "_value",
+        "fetches",
+        "field",
+        "has_unknown",
+        "is_constant",
+        "node_references",
+        "source",
+    )
 
     def __init__(self, source: Json) -> None:
         self.source = source
+        self.fetches = False
         self.field = ""
         self.is_constant = True
         self.node_references = frozenset[str]()
@@ -117,6 +129,7 @@ class Template:
             TemplateError: When a part cannot be compiled, with position and hint.
         """
         template = cls(source)
+        template.fetches = environment is not None and environment.fetch is not None and "include" in str(source)
         pieces = split_parts(source) if isinstance(source, str) and "${" in source else []
         if not isinstance(source, str) or len(pieces) < 2:
             template._constant = text_of(source)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
+from contextlib import suppress
 from functools import wraps
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
@@ -43,7 +44,10 @@ def weave(node: NodeDefinition, component: Component[Any], *, keeps_output: bool
     waits = is_async and component.waits
     if component.collects:
         run = _collecting(run, is_async=is_async)
-    if component.blocking and not is_async:
+    texts = fetching(component.config)
+    if texts and is_async:
+        run, waits = _fetched(run, texts), True
+    if (component.blocking or texts) and not is_async:
         run, is_async, waits = _in_thread(run), True, True
     if node.timeout_s is not None:
         if is_async:
@@ -105,6 +109,36 @@ def _in_thread(run: Runs) -> Runs:
         return await asyncio.to_thread(call, ctx, message)
 
     return threaded
+
+
+def fetching(settings: Any) -> list[Any]:
+    """Give the templates and documents in settings that may wait for web addresses when they are rendered."""
+    if getattr(settings, "fetches", False) is True:
+        return [settings]
+    held: list[Any] = []
+    if isinstance(settings, dict):
+        held += cast("dict[Any, Any]", settings).values()
+    elif isinstance(settings, (list, tuple)):
+        held += cast("list[Any]", settings)
+    elif hasattr(settings, "model_fields_set"):
+        held += settings.__dict__.values()
+    return [text for value in held for text in fetching(value)]
+
+
+def _fetched(run: Runs, texts: list[Any]) -> Runs:
+    """Give a `run` whose texts are rendered once in a thread before: what they include is at hand in the loop then."""
+
+    def render(ctx: Context, message: Any) -> None:
+        for text in texts:
+            with suppress(Exception):  # `run` meets it again, and tells
+                text.render(message, ctx)
+
+    @wraps(run)
+    async def fetched(ctx: Context, message: Any) -> Any:
+        await asyncio.to_thread(render, ctx, message)
+        return await run(ctx, message)
+
+    return fetched
 
 
 def _too_long(seconds: float, took: float | None = None) -> RunTimeout:

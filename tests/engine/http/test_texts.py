@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
@@ -107,6 +109,37 @@ async def test_an_engine_fetches_addresses_when_it_is_told_to(api: RecordingApi,
     async with Engine(allow_web_includes=True) as engine:
         engine.load(_chain(url))
         assert (await engine.run("web", "{}")).message.text == "<hi>"
+
+
+async def _longest_pause(done: asyncio.Event) -> float:
+    longest = 0.0
+    while not done.is_set():
+        began = monotonic()
+        await asyncio.sleep(0.01)
+        longest = max(longest, monotonic() - began)
+    return longest
+
+
+@pytest.mark.parametrize("type_", ["text/template", "functions"])
+async def test_other_runs_go_on_while_an_address_is_waited_for(type_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slow(address: str, guard: Guard) -> str:
+        await asyncio.sleep(0.8)
+        return address[-4:]
+
+    monkeypatch.setattr(module, "_get", slow)
+    chain = _chain("http://example.com")
+    if type_ == "functions":
+        node = {"functionName": "send", "param": "<${include('http://example.com/' + msg.name)}>"}
+        chain["metadata"] = {"nodes": [{"id": "a", "type": "functions", "configuration": node}]}
+    async with Engine(allow_web_includes=True) as engine:
+        engine.function("send")(lambda ctx, msg: ("Success", msg))
+        engine.load(chain)
+        done = asyncio.Event()
+        pause = asyncio.create_task(_longest_pause(done))
+        outcome = await engine.run("web", '{"name": "x.md"}')
+        done.set()
+        assert outcome.message.text == "<x.md>"
+        assert await pause < 0.5
 
 
 async def test_an_engine_fetches_nothing_by_itself(api: RecordingApi, url: str) -> None:

@@ -40,17 +40,19 @@ class Document:
     Attributes:
         source: What it was compiled from: the text, or `{"template": path}`.
         name: The file it stands in, as it was named; empty for a text.
+        fetches: True when it may include web addresses, and rendering may wait for them.
         field: The option it was written in, which errors name; empty when it stands alone.
         node_references: The ids of the nodes whose outputs it reads.
     """
 
-    __slots__ = ("_engine", "_path", "_template", "field", "name", "node_references", "source")
+    __slots__ = ("_engine", "_path", "_template", "fetches", "field", "name", "node_references", "source")
 
     def __init__(
         self, source: Json, engine: DocumentEnvironment, template: JinjaTemplate, name: str, references: frozenset[str]
     ) -> None:
         self.source = source
         self.name = name
+        self.fetches = engine.owner.fetch is not None and (isinstance(source, dict) or "include" in str(source))
         self.field = ""
         self.node_references = references
         self._engine = engine
