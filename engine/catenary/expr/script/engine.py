@@ -26,6 +26,8 @@ class ScriptLimits:
 
     Args:
         timeout_s: Seconds of processor time of the calling thread, over all rounds of a call; 0 or less means no limit.
+            A loop without end may take up to about four times as long, when other threads were busy as it began and
+            came to rest while it ran: quickjs can be stopped only by a clock of the process that is set beforehand.
         memory_bytes: Bytes that the values of the scripts of one thread may take together.
         stack_bytes: Bytes of stack; each call of a function inside the script takes about 500 of them.
         host_calls: How often one call of a script may call host functions and `$ctx`.
