@@ -30,6 +30,8 @@ LAYOUTS: Final = (
 )
 """What `date` tries when no layout is given."""
 
+_UNIVERSAL: Final = re.compile(r"\b(?:UTC|GMT)\b", re.IGNORECASE)
+
 
 def parse_layout(text: str, layout: str) -> datetime | None:
     """Read a time; `None` when the text does not have this form. Times without a zone come without one."""
@@ -38,7 +40,10 @@ def parse_layout(text: str, layout: str) -> datetime | None:
             return datetime.fromisoformat(text) if "T" in text else None
         except ValueError:
             return None
-    form = "".join(_code(token) if is_token else token.replace("%", "%%") for is_token, token in _tokens(layout))
+    tokens = _tokens(layout)
+    if (True, "MST") in tokens and _UNIVERSAL.search(text) is None:
+        return None  # Python would take the names of the machine's own zone too, and forget which one it was
+    form = "".join(_code(token) if is_token else token.replace("%", "%%") for is_token, token in tokens)
     try:
         return datetime.strptime(text, form)  # noqa: DTZ007 - the caller adds the zone
     except (ValueError, re.error):  # a layout that names the same part twice is no pattern to Python

@@ -316,3 +316,8 @@ def test_what_listeners_cannot_write_is_raised_once_and_after_the_run() -> None:
     with pytest.raises(BrokenPipeError):
         writers.raise_for_error()
     assert heard == [0]
+
+
+def test_the_package_can_be_run_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "catenary", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "catenary")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -377,3 +378,14 @@ def test_base64_goes_both_ways() -> None:
 def test_reverse_and_concat_give_new_lists() -> None:
     gives({"reverse([1, 2, 3])": [3, 2, 1], "concat([1], [], [2, [3]])": [1, 2, [3]], "reverse([])": []})
     gives({"let x = [1, 2]; [reverse(x), x]": [[2, 1], [1, 2]], "let x = [1]; [concat(x, x), x]": [[1, 1], [1]]})
+
+
+def test_a_short_name_of_a_zone_is_read_only_if_it_means_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        gives({"string(date('03 Feb 24 04:05 GMT'))": "2024-02-03T04:05:00Z"})
+        fails({"date('03 Feb 24 04:05 CET')": "is no time"})
+    finally:
+        monkeypatch.undo()
+        time.tzset()
