@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from catenary.errors import ExpressionError, ScriptError
+from catenary.errors import ChainError, ExpressionError, ScriptError
 from catenary.expr import Environment, Expression, Script, Template
+from catenary.load.document import _parse as parse_document
 from catenary.message import Message
 
 SLACK_S = 8.0
@@ -161,4 +162,31 @@ def test_a_script_that_catches_its_requests_has_no_more_time_than_others() -> No
     began = time.process_time()
     with pytest.raises(ScriptError, match="execution timeout"):
         script.call(Message("{}"))
+    assert time.process_time() - began < 4
+
+
+def test_an_error_of_a_script_has_a_bounded_text() -> None:
+    pytest.importorskip("quickjs")
+    with pytest.raises(ScriptError) as caught:
+        Script.compile("throw 'x'.repeat(1e6);", Environment()).call(Message("{}"))
+    assert len(str(caught.value)) < 101_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("yaml", "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))),
+        ("yaml", "a: &a [*a]"),
+        ("yaml", "a: &a {<<: *a}"),
+        ("yaml", "a: " + "[" * 100_000),
+        ("yaml", "a: " + "9" * 1_000_000),
+        ("yaml", "!!python/object/apply:os.system ['id']"),
+        ("json", "[" * 200_000),
+        ("json", "9" * 1_000_000),
+    ],
+)  # fmt: skip
+def test_bombs_in_chain_files_are_refused_in_time(kind: str, text: str) -> None:
+    began = time.process_time()
+    with pytest.raises(ChainError):
+        parse_document(text, "chain", kind)
     assert time.process_time() - began < 4

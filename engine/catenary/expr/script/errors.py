@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from catenary.expr.script.engine import ScriptLimits
 
+_LONGEST_TEXT = 100_000  # of an error: engines put whole names into theirs
+
 LINES_BEFORE_SOURCE = 3
 """Lines that an engine puts before the first line of a script."""
 
@@ -64,7 +66,8 @@ def thrown_error(text: str, stack: str, source: str, places: Places) -> ScriptEr
     """Give the error for what a script threw: its text is that of what was thrown."""
     line, column, position = _place(places.frame, stack, source, places.lines_before)
     hint = f"line {line}, column {column} of the script: `{_excerpt(source, line)}`" if line else ""
-    return ScriptError(text or "the script threw an empty text", source=source, position=position, hint=hint)
+    shown = text[:_LONGEST_TEXT] or "the script threw an empty text"
+    return ScriptError(shown, source=source, position=position, hint=hint)
 
 
 def syntax_error(text: str, stack: str, source: str, places: Places) -> ScriptError:
