@@ -154,7 +154,7 @@ def seeds() -> list[str]:
     """Give texts to begin with: the examples of all functions, the documents' code, the chains, the known escapes."""
     root = Path(__file__).parents[2]
     found = [source for function in FUNCTIONS.values() for source, _ in function.examples]
-    for path in sorted([*root.glob("chains/*"), *root.glob("docs/*.md")]):
+    for path in sorted(path for path in [*root.glob("chains/*"), *root.glob("docs/*.md")] if path.is_file()):
         found += [
             line.strip(" `|-")[:200] for line in path.read_text("utf-8").splitlines() if "(" in line or "${" in line
         ]
