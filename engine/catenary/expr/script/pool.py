@@ -201,5 +201,8 @@ def _sweep() -> None:
     threads.opened = 0
     for serial, place in list(threads.places.items()):
         if place.owner() is None:
-            del threads.places[serial]
-            place.enter(-2, place.number)
+            threads.places.pop(serial, None)
+            try:
+                place.enter(-2, place.number)
+            except Exception:  # of whatever engine: it is still busy with what an earlier script left behind
+                leave(place.shared)
