@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _FAILED = 1
 _INTERRUPTED = 130
-_TERMINATED = 143
+TERMINATED = 143
+"""The exit code after SIGTERM."""
 
 
 class CommandGroup(click.Group):
@@ -155,7 +156,7 @@ def _terminable() -> Generator[None]:
         return
 
     def leave(_number: int, _frame: object) -> NoReturn:
-        sys.exit(_TERMINATED)
+        sys.exit(TERMINATED)
 
     before = signal.signal(signal.SIGTERM, leave)
     try:

@@ -71,7 +71,8 @@ def run(ctx: click.Context, file: str, **options: Any) -> None:
     order of the lines.
 
     Exit codes: 0 the run completed, 1 it failed or ran out of time, 2 wrong usage, 3 the chain is invalid, 6 it
-    paused, 130 interrupted. With --lines, 1 when any run failed; an interrupt keeps what is done.
+    paused, 130 interrupted, 143 terminated. With --lines, 1 when any run failed; an interrupt or SIGTERM keeps what is
+    done.
     """
     from catenary.cli._input import Source
     from catenary.cli._logs import logs_on_stderr
@@ -116,15 +117,14 @@ class _Session:
 
     def perform(self) -> int:
         """Load the chain and run what there is to run. Returns: the exit code."""
-        import asyncio
-
         from catenary.cli._override import load_chain
+        from catenary.cli._signals import run_cancellable
         from catenary.engine import Engine
 
         with Engine(self._properties) as engine:
             # Not in the event loop, where an interrupt would wait until a file that never ends is read.
             chain = load_chain(engine, self._file, self._options["overrides"])
-            return asyncio.run(self._run(engine, chain))
+            return run_cancellable(self._run(engine, chain))
 
     async def _run(self, engine: Engine, chain: Chain) -> int:
         try:

@@ -206,14 +206,16 @@ def test_jobs_is_a_positive_number(call: Call, hot: Path, jobs: str) -> None:
     assert call("run", hot, "--lines", "-", "--jobs", jobs).exit_code == 2
 
 
-def test_ctrl_c_keeps_what_is_done(chain_file: Callable[..., Path]) -> None:
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_keep_what_is_done(chain_file: Callable[..., Path], number: signal.Signals, exit_code: int) -> None:
     chain = chain_file([("s", "sleep", {})])
     code = (
         "import asyncio, sys\nfrom catenary import Component, register\nfrom catenary.cli import main\n"
         "@register('sleep', category='test')\nclass Sleep(Component):\n"
         "    async def run(self, ctx, msg):\n"
+        "        print('begun', msg.text, file=sys.stderr, flush=True)\n"
         "        await asyncio.sleep(float(msg.text))\n        return 'Success'\n"
-        "main(['run', sys.argv[1], '--lines', '-', '--format', 'json'])"
+        "main(['run', sys.argv[1], '--lines', '-', '--format', 'json', '--jobs', '2'])"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, str(chain)],
@@ -221,16 +223,17 @@ def test_ctrl_c_keeps_what_is_done(chain_file: Callable[..., Path]) -> None:
     ) as process:  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write("0\n9\n0\n")  # and the input stays open: somebody may write more
+        assert process.stderr is not None
+        process.stdin.write("0\n60\n0\n61\n")  # and the input stays open: somebody may write more
         process.stdin.flush()
         first = process.stdout.readline()
-        import time
-
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        out, err = process.stdout.read(), process.stderr.read() if process.stderr else ""
+        told: list[str] = []  # the last line gets its place when the one before it has ended
+        while not told or told[-1] not in {"", "begun 61\n"}:
+            told.append(process.stderr.readline())
+        process.send_signal(number)
+        out, err = process.stdout.read(), process.stderr.read()
         process.wait(10)
-    assert process.returncode == 130, err
+    assert process.returncode == exit_code, (told, err)
     assert len(json.loads(first + out)) == 2
     assert "2 runs done" in err
     assert "Traceback" not in err

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -319,6 +318,34 @@ def test_signals_cancel_the_run_and_let_it_clean_up(
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("os.kill(os.getpid(), N)\nprint('goes on')\nawait asyncio.sleep(60)", "goes on\n"),
+        ("os.kill(os.getpid(), N)\nos.kill(os.getpid(), N)\nprint('goes on')", ""),
+    ],
+)
+def test_a_signal_waits_for_the_component_and_a_second_one_does_not(
+    chain_file: Callable[..., Path], number: signal.Signals, exit_code: int, body: str, said: str
+) -> None:
+    lines = "\n        ".join(body.split("\n"))
+    code = (
+        "import asyncio, os, sys\nfrom catenary import Component, register\nfrom catenary.cli import main\n"
+        f"N = {int(number)}\n@register('struck', category='test')\nclass Struck(Component):\n"
+        f"    async def run(self, ctx, msg):\n        {lines}\n"
+        "main(['run', sys.argv[1]])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(chain_file([("s", "struck", {})]))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (exit_code, said), done.stderr
+    assert "Traceback" not in done.stderr
+
+
 # Chains that are none
 
 
@@ -393,11 +420,17 @@ def test_the_program_itself_runs_a_chain(hot: Path) -> None:
 
 
 def test_an_interrupt_ends_the_wait_for_input(hot: Path) -> None:
-    code = "import sys; from catenary.cli import main; main(['run', sys.argv[1], '-', '--trace'])"
+    code = (
+        "import sys; from catenary.cli import _lines, main\nread = _lines.read_in_thread\n"
+        "def told(lines): print('waits', flush=True); return read(lines)\n"
+        "_lines.read_in_thread = told\nmain(['run', sys.argv[1], '-', '--trace'])"
+    )
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(hot)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        time.sleep(1.5)
+        [sys.executable, "-c", code, str(hot)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waits\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
         assert process.stderr is not None
