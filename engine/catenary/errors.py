@@ -174,12 +174,18 @@ class ExpressionError(CatenaryError):
 class TemplateError(ExpressionError):
     """A `${...}` part of a template failed on a message.
 
+    `node_id` is the node for which it was rendered; empty for a template outside chains.
+
     Usual cause: The expression in it names something that the message does not have, and works with it.
 
     Cure: Correct the expression, or set `templates: lenient`, which renders the part as empty text.
     """
 
     code = "template.error"
+
+    def __init__(self, text: str, *, source: str = "", position: int = -1, hint: str = "", node_id: str = "") -> None:
+        super().__init__(text, source=source, position=position, hint=hint)
+        self.node_id = node_id
 
 
 class ScriptError(ExpressionError):

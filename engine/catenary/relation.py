@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from catenary.errors import TemplateError
+
 if TYPE_CHECKING:
     from catenary.message import Message
 
@@ -58,6 +60,8 @@ class NodeFailure(Exception):  # noqa: N818 - a failure told, not a bug: the tex
 def fail(error: BaseException | str, message: Message) -> tuple[Relation, Message]:
     """Give the emission that leaves by `Failure` with `error`, and `errorMsg` put into the message's metadata.
 
+    For a template that failed, `errorMsg` names the node too: a message may have come a long way when it is read.
+
     Args:
         error: What went wrong; a text becomes a `NodeFailure`.
         message: The message that goes on.
@@ -70,4 +74,6 @@ def fail(error: BaseException | str, message: Message) -> tuple[Relation, Messag
         text = name
         cause = NodeFailure(text)
         cause.__cause__ = error if isinstance(error, BaseException) else None
+    if isinstance(cause, TemplateError) and cause.node_id:
+        text = f"node {cause.node_id!r}: {text}"
     return Failed(cause), message.put("errorMsg", text)

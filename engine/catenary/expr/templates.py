@@ -176,7 +176,7 @@ class Template:
         try:
             return self._render(msg, ctx)
         except TemplateError as error:
-            raise self._placed(error) from error
+            raise self._placed(error, ctx) from error
 
     def value(self, msg: Message, ctx: object = None) -> Json:
         """Give the value for a message: of any kind for a lone `${...}` and a source that is no text."""
@@ -185,12 +185,17 @@ class Template:
         try:
             return self._value(msg, ctx)
         except TemplateError as error:
-            raise self._placed(error) from error
+            raise self._placed(error, ctx) from error
 
-    def _placed(self, error: TemplateError) -> TemplateError:
-        """Give the error with the option named in which the template is written."""
-        place = f"{self.field}: " if self.field else ""
-        return TemplateError(f"{place}{error}", source=error.source, position=error.position, hint=error.hint)
+    def _placed(self, error: TemplateError, ctx: object) -> TemplateError:
+        """Give the error with the option named in which the template is written, and the node."""
+        return TemplateError(
+            f"{self.field}: {error}" if self.field else str(error),
+            source=error.source,
+            position=error.position,
+            hint=error.hint,
+            node_id=getattr(ctx, "node_id", ""),
+        )
 
     def __repr__(self) -> str:
         return f"Template({self.source!r})"

@@ -117,3 +117,10 @@ async def test_an_async_function_that_cannot_be_awaited_leaves_no_warning(
     chain = load([("f:functions", {"functionName": "slow"})])
     with pytest.raises(EngineError, match="inside a running event loop"):
         chain.run_sync("21")  # warnings are errors here
+
+
+def test_a_template_that_fails_names_node_field_expression_and_position(send) -> None:
+    end = send("functions", {"functionName": "a\n${msg.a.b.c}"}, Message({"a": {}}))
+    text = "functionName: expression 'msg.a.b.c', line 2, column 3: cannot fetch c from nil"
+    assert end.message.metadata["errorMsg"].startswith(f"node 'node': {text}")
+    assert str(end.error).startswith(text)

@@ -97,7 +97,7 @@ async def test_the_prompt_is_a_template(bench) -> None:
 async def test_a_failing_prompt_is_a_failure(bench) -> None:
     bench.load("ok", systemPrompt="Hello ${1 / msg.zero}", messages=[])
     text, metadata = failed(await bench.say({"zero": "x"}, "JSON"))
-    assert text == metadata["errorMsg"]
+    assert metadata["errorMsg"] == f"node 'agent': {text}"
     assert not bench.model.requests
 
 

@@ -75,7 +75,7 @@ async def test_a_prompt_that_fails_leaves_by_failure_with_file_and_line(bench, f
     engine.load(write(folder, f"{bench.url}/v1", systemPrompt={"template": "prompts/support.j2"}))
     outcome = await engine.run("c", Message({"a": 1}))
     assert outcome.ends[0].message.metadata["errorMsg"] == (
-        "systemPrompt: tone.j2, line 2: cannot fetch deep from nil (no is not there)"
+        "node 'agent': systemPrompt: tone.j2, line 2: cannot fetch deep from nil (no is not there)"
     )
     await engine.close()
 

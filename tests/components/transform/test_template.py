@@ -62,7 +62,8 @@ def test_a_field_of_nil_leaves_by_failure_with_the_input() -> None:
     end = outcome.ends[0]
     assert end.relation == "Failure"
     assert end.message.value == MESSAGE.value
-    assert end.message.metadata["errorMsg"] == "template: line 2: cannot fetch deep from nil"
+    assert end.message.metadata["errorMsg"] == "node 't': template: line 2: cannot fetch deep from nil"
+    assert str(outcome.error) == "node 't' (text/template): template: line 2: cannot fetch deep from nil"
 
 
 def test_lenient_templates_leave_a_failing_part_empty() -> None:

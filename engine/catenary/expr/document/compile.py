@@ -106,8 +106,8 @@ def place_of(error: BaseException, name: str) -> tuple[str, int]:
     return file, line
 
 
-def failure_of(error: BaseException, name: str, field: str) -> TemplateError:
-    """Make the error of a document that failed on a message: field, file, line, reason."""
+def failure_of(error: BaseException, name: str, field: str, ctx: object = None) -> TemplateError:
+    """Make the error of a document that failed on a message: field, file, line, reason; and the node."""
     file, line = place_of(error, name)
     reason = (str(error) or type(error).__name__).replace("the expression", "the document")
     if isinstance(error, RecursionError):
@@ -115,4 +115,5 @@ def failure_of(error: BaseException, name: str, field: str) -> TemplateError:
     if isinstance(error, TemplateNotFound):
         reason = f"there is no document {error.name!r}"
     where = ", ".join(part for part in (file, f"line {line}" if line else "") if part)
-    return TemplateError(": ".join(part for part in (field, where, reason) if part))
+    text = ": ".join(part for part in (field, where, reason) if part)
+    return TemplateError(text, node_id=getattr(ctx, "node_id", ""))

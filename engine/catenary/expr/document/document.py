@@ -119,7 +119,7 @@ class Document:
         except Exception as error:
             from catenary.expr.document.compile import failure_of
 
-            raise failure_of(error, self.name, self.field) from error
+            raise failure_of(error, self.name, self.field, ctx) from error
 
     def __repr__(self) -> str:
         return f"Document({self.source!r})"
