@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -14,15 +14,23 @@ if TYPE_CHECKING:
     from catenary.expr import Environment
     from catenary.jsontext import Json
 
+_KINDS: Final[dict[str, Kind]] = {
+    "template": "template",
+    "document": "document",
+    "python": "python",
+    "js": "script",
+}
+"""What EXPR is, by the flag that says so."""
+
 
 @click.command(name="eval", short_help="Evaluate an expression, a template or a script over a message.")
 @click.argument("sources", metavar="[EXPR]", nargs=-1)
 @message_options
 @output_option
-@click.option("--template", "kind", flag_value="template", default=None, help="EXPR is text with ${...} parts.")
-@click.option("--document", "kind", flag_value="document", help="EXPR is a Jinja2 document.")
-@click.option("--python", "kind", flag_value="python", help="EXPR is an expression of Python, as pyFilter takes it.")
-@click.option("--js", "kind", flag_value="script", help="EXPR is the body of a JavaScript function, with its return.")
+@click.option("--template", is_flag=True, help="EXPR is text with ${...} parts.")
+@click.option("--document", is_flag=True, help="EXPR is a Jinja2 document.")
+@click.option("--python", is_flag=True, help="EXPR is an expression of Python, as pyFilter takes it.")
+@click.option("--js", is_flag=True, help="EXPR is the body of a JavaScript function, with its return.")
 @click.option(
     "--chain",
     metavar="FILE",
@@ -90,7 +98,7 @@ def evaluate(ctx: click.Context, sources: tuple[str, ...], **options: Any) -> No
             f"unexpected argument {sources[1]!r}: put all of EXPR into one pair of quotes, as in 'msg.t > 40', "
             "and give data with -d or -f"
         )
-    kind: Kind = options["kind"] or "expression"
+    kind = _kind_of(options)
     if source is None and Source.of(options["data"], options["data_file"]).stdin:
         raise click.UsageError("stdin cannot be both the data and the expressions: give EXPR, or the data with -d")
     environment = _environment(options)
@@ -106,6 +114,13 @@ def evaluate(ctx: click.Context, sources: tuple[str, ...], **options: Any) -> No
         if source is not None:
             ctx.exit(session.one(source, explain=options["explain"]))
         ctx.exit(_many(session, explain=options["explain"]))
+
+
+def _kind_of(options: dict[str, Any]) -> Kind:
+    flags = [flag for flag in _KINDS if options[flag]]
+    if len(flags) > 1:
+        raise click.UsageError(f"EXPR is one of {', '.join(f'--{flag}' for flag in flags)}, not several")
+    return _KINDS[flags[0]] if flags else "expression"
 
 
 def _many(session: Any, *, explain: bool) -> int:

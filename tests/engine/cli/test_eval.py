@@ -397,3 +397,13 @@ def test_a_script_is_timed(call: Call) -> None:
 
     assert explanation["parts"] == []
     assert explanation["times"]["evaluateUs"] > 0
+
+
+@pytest.mark.parametrize(("one", "other"), [("--js", "--template"), ("--python", "--document"), ("--js", "--python")])
+def test_expr_is_of_one_kind(call: Call, one: str, other: str) -> None:
+    result = call("eval", one, other, "1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert one in result.stderr
+    assert other in result.stderr
+    assert "not several" in result.stderr
+    assert call("eval", one, one, "return 1" if one == "--js" else "1").exit_code == 0
