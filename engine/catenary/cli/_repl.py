@@ -11,7 +11,7 @@ from catenary.cli._completion import completions, names_of
 from catenary.cli._formula import say, tell_failure
 from catenary.cli._input import Source
 from catenary.cli._pairs import split_pair, typed_pair
-from catenary.load.names import did_you_mean
+from catenary.load.names import closest, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -78,7 +78,8 @@ class Repl:
         name, _, rest = line[1:].partition(" ")
         command = self._COMMANDS.get(name)
         if command is None:
-            hint = did_you_mean(name, self._COMMANDS, ":help lists the commands")
+            guess = closest(name, [*self._COMMANDS, "quit"])
+            hint = f"did you mean ':{guess}'?" if guess else ":help lists the commands"
             tell_failure(f"there is no command :{name}", hint)
             return
         command[2](self, rest.strip())

@@ -100,7 +100,7 @@ def test_an_error_does_not_end_it(terminal: Terminal) -> None:
 
 def test_ctrl_c_drops_what_was_typed(terminal: Terminal) -> None:
     terminal.type("1 + ")
-    time.sleep(0.2)
+    terminal.wait_for("1 + ")  # the echo
     terminal.process.send_signal(signal.SIGINT)
     terminal.wait_for("\n> ")
 
@@ -167,7 +167,8 @@ def test_modes_change_what_a_line_is(terminal: Terminal) -> None:
     ("line", "said"),
     [
         (":nope", "there is no command :nope"),
-        (":hlp", "did you mean 'help'?"),
+        (":hlp", "did you mean ':help'?"),
+        (":dta", "did you mean ':data'?"),
         (":data @/nowhere", "cannot read /nowhere"),
         (":data @", "no file name"),
         (":meta x", "has no '='"),
