@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
 
 _CACHES = {"ChainCache": "chain_cache", "GlobalCache": "global_cache"}
+_GETTERS = {f"$ctx.{cache}.Get" for cache in _CACHES}
+"""What gives values that are kept: `None` is one of them, `null`, while it is nothing from any other function."""
+
 _OPERATIONS = {
     "Set": "set",
     "Get": "get",
@@ -79,7 +82,7 @@ class Replay:
             if inspect.isawaitable(result):
                 _close(result)
                 raise TypeError(f"{name} is async, and a script cannot wait: register a plain function")
-            return True, _text_of(name, result)
+            return True, "null" if result is None and name in _GETTERS else _text_of(name, result)
         except Exception as error:
             text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
             return False, text or error.__class__.__name__

@@ -442,9 +442,31 @@ def test_the_context_gives_ids_and_caches(run: Runner) -> None:
         run("return $ctx.ChainCache().Get('missing');", ctx=ctx)
 
 
+@pytest.mark.parametrize("cache", ["ChainCache", "GlobalCache"])
+def test_null_in_a_cache_is_read_as_null(run: Runner, cache: str) -> None:
+    store = MemoryCache(SystemClock())
+    ctx = SimpleNamespace(global_cache=store, chain_cache=ChainCache(store, "c1"))
+    source = f"const c = $ctx.{cache}(); c.Set('a', null); return [c.Get('a') === null, c.Has('a'), c.GetByPrefix('')];"
+    assert run(source, ctx=ctx) == [True, True, {"a": None}]
+
+
 def test_time_and_chance_are_the_same_when_a_script_is_run_again(run: Runner) -> None:
     source = "const a = [Date.now(), Math.random()]; f(); f(); return a[0] <= Date.now() && a[1] !== Math.random();"
     assert run(source, script_functions={"f": lambda: None}) is True
+
+
+@pytest.mark.parametrize("timeout_s", [0.1, 0.4])
+def test_all_rounds_of_a_call_have_one_time_limit(run: Runner, timeout_s: float) -> None:
+    """The record that is read again in each round makes a loop of requests as long as the square of its rounds."""
+    source = "for (let i = 0; i < 100_000; i++) f(i);"
+    asked: list[int] = []
+    limits = {"script_timeout_s": timeout_s, "script_host_calls": 100_000}
+    script = run.compiled(source, {"script_functions": {"f": asked.append}, **limits})
+    began = time.thread_time()
+    with pytest.raises(ScriptError, match=rf"^execution timeout: the script ran longer than {timeout_s} s"):
+        script.call(Message("{}"))
+    assert len(asked) < 10_000
+    assert time.thread_time() - began < 2 * timeout_s
 
 
 # In a chain
