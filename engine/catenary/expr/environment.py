@@ -125,6 +125,11 @@ def output_of(ctx: object, node_id: str) -> Message | None:
     return None if output is None else output(node_id)
 
 
+def place_in_chain(ctx: object) -> dict[str, str]:
+    """Give chain and node of a context as fields of a log record; empty texts where there is none."""
+    return {"chain_id": getattr(ctx, "chain_id", ""), "node_id": getattr(ctx, "node_id", "")}
+
+
 def variables(message: Message, ctx: object, environment: Environment, *, with_metadata: bool) -> dict[str, Json]:
     """Give all names an expression can see, as `$env` does."""
     names: dict[str, Json] = dict(message.metadata) if with_metadata else {}

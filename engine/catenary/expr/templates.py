@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import core_schema
 
 from catenary.errors import TemplateError
-from catenary.expr.environment import Environment
+from catenary.expr.environment import Environment, place_in_chain
 from catenary.expr.includes import nesting
 from catenary.expr.placeholders import split_parts
 from catenary.expr.problems import place, shorten
@@ -36,21 +36,24 @@ _NESTING: Final = re.compile(r"\binclude\s*\([^}]*,")
 class Part:
     """One `${...}` of a template."""
 
-    __slots__ = ("end", "is_lenient", "program", "source", "start")
+    __slots__ = ("end", "is_lenient", "owner", "program", "source", "start")
 
-    def __init__(self, source: str, start: int, end: int, program: Program, *, is_lenient: bool) -> None:
+    def __init__(
+        self, source: str, start: int, end: int, program: Program, owner: Template, *, is_lenient: bool
+    ) -> None:
         self.source = source
+        self.owner = owner
         self.start = start
         self.end = end
         self.program = program
         self.is_lenient = is_lenient
 
     @classmethod
-    def compile(cls, source: str, span: Sequence[int], environment: Environment) -> Self:
+    def compile(cls, source: str, span: Sequence[int], environment: Environment, owner: Template) -> Self:
         """Compile the part between the two offsets of `span`. Raises: TemplateError: when that cannot be done."""
         start, end = span
         program = compile_program(source, environment, start=start, end=end, kind=TemplateError, in_template=True)
-        return cls(source, start, end, program, is_lenient=environment.lenient)
+        return cls(source, start, end, program, owner, is_lenient=environment.lenient)
 
     def value(self, msg: Message, ctx: object) -> Json:
         """Give the value; nil for a part that fails in a lenient environment."""
@@ -59,7 +62,7 @@ class Part:
         except TemplateError as error:
             if not self.is_lenient:
                 raise
-            self._warn(error)
+            self._warn(error, ctx)
             return None
 
     def render(self, msg: Message, ctx: object) -> str:
@@ -76,11 +79,12 @@ class Part:
             )
             if not self.is_lenient:
                 raise failure from error
-            self._warn(failure)
+            self._warn(failure, ctx)
             return ""
 
-    def _warn(self, error: TemplateError) -> None:
-        extra = {"reason": str(error), "position": error.position}
+    def _warn(self, error: TemplateError, ctx: object) -> None:
+        place = {**place_in_chain(ctx), "field": self.owner.field}
+        extra = {"reason": str(error), "position": error.position, **place}
         _log.warning("a part of a template failed and is left empty", extra=extra)
 
 
@@ -134,7 +138,7 @@ class Template:
         if not isinstance(source, str) or len(pieces) < 2:
             template._constant = text_of(source)
         elif len(pieces) == 2 and not (pieces[0][0] + pieces[1][0]).strip():
-            template._use_lone(Part.compile(source, pieces[0][1:], environment or Environment()))
+            template._use_lone(Part.compile(source, pieces[0][1:], environment or Environment(), template))
         else:
             template._use_parts(source, pieces, environment or Environment())
         if isinstance(source, str) and environment is not None and _NESTING.search(source):
@@ -159,7 +163,7 @@ class Template:
             self._render, self.node_references = program.call, program.references
             self.has_unknown = program.has_unknown
             return
-        parts = [(text, Part.compile(source, span, environment)) for text, *span in pieces[:-1]]
+        parts = [(text, Part.compile(source, span, environment, self)) for text, *span in pieces[:-1]]
         self.node_references = frozenset[str]().union(*(part.program.references for _, part in parts))
         self.has_unknown = any(part.program.has_unknown for _, part in parts)
         rest = pieces[-1][0]

@@ -74,6 +74,25 @@ def test_lenient_templates_leave_a_failing_part_empty() -> None:
     engine = Engine()
     engine.load(definition)
     assert engine.run_sync("c", MESSAGE).message.text == "<>25"
+
+
+@pytest.mark.parametrize(
+    ("node_type", "settings", "place"),
+    [
+        ("text/template", {"template": "a\n{{ msg.n.deep }}"}, {"field": "template", "file": "", "line": 2}),
+        ("delay", {"delayMs": "${msg.n.deep}"}, {"field": "delayMs"}),
+        ("functions", {"functionName": "a ${msg.n.deep}"}, {"field": "functionName"}),
+    ],
+)
+def test_a_warning_of_a_lenient_template_names_chain_node_and_field(
+    caplog: pytest.LogCaptureFixture, node_type: str, settings: dict[str, Any], place: dict[str, Any]
+) -> None:
+    node = {"id": "t", "type": node_type, "templates": "lenient", "configuration": settings}
+    engine = Engine()
+    engine.load({"ruleChain": {"id": "c"}, "metadata": {"nodes": [node]}})
+    engine.run_sync("c", MESSAGE)
+    record = next(record for record in caplog.records if "left empty" in record.getMessage())
+    assert record.__dict__.items() >= {"chain_id": "c", "node_id": "t", **place}.items()
     engine.close_sync()
 
 

@@ -10,14 +10,13 @@ from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError
 
 from catenary.errors import TemplateError
 from catenary.expr.document.engine import DocumentEnvironment
+from catenary.expr.document.places import place_of
 from catenary.expr.environment import VARIABLES
 from catenary.expr.operators import EvaluationError
 from catenary.expr.problems import shorten, syntax_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from jinja2 import Template as JinjaTemplate
 
     from catenary.errors import ExpressionError
     from catenary.expr.document.rewrite import Facts
@@ -88,22 +87,6 @@ def compile_problem(error: BaseException, source: str, name: str) -> ExpressionE
     position = sum(len(line) + 1 for line in lines[:row]) + indent
     shown = f"{name}: {text}" if name else text
     return syntax_problem(TemplateError, shown, source=source, position=position)
-
-
-def place_of(error: BaseException, name: str) -> tuple[str, int]:
-    """Give file and line of the innermost document in which an error was raised."""
-    file, line = name, 0
-    if isinstance(error, TemplateSyntaxError):
-        return Path(error.name or name).name, error.lineno
-    traceback = error.__traceback__
-    while traceback is not None:
-        template: JinjaTemplate | None = traceback.tb_frame.f_globals.get("__jinja_template__")
-        if template is not None:
-            line = template.get_corresponding_lineno(traceback.tb_lineno)
-            own = Path(template.name or "")
-            file = own.name if own.is_absolute() and own.name != Path(name).name else name
-        traceback = traceback.tb_next
-    return file, line
 
 
 def failure_of(error: BaseException, name: str, field: str, ctx: object = None) -> TemplateError:

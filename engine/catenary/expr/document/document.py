@@ -115,7 +115,7 @@ class Document:
         """Give the text for a message. Raises: TemplateError: naming field, file, line and reason."""
         try:
             template = self._engine.get_template(self._path) if self._path else self._template
-            return self._engine.render(template, msg, ctx)
+            return self._engine.render(template, msg, ctx, name=self.name, field=self.field)
         except Exception as error:
             from catenary.expr.document.compile import failure_of
 

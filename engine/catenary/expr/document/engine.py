@@ -22,9 +22,10 @@ from jinja2.utils import Cycler, Joiner, Namespace
 from catenary.expr import operators
 from catenary.expr.document.filters import FILTERS
 from catenary.expr.document.methods import Method, method_of
+from catenary.expr.document.places import place_of
 from catenary.expr.document.rewrite import Facts, Known, rewrite
 from catenary.expr.document.run import Names, Nil, Run, Work, current_run
-from catenary.expr.environment import find_path, payload
+from catenary.expr.environment import find_path, payload, place_in_chain
 from catenary.expr.files import locate, read_text
 from catenary.expr.functions.table import functions_of
 from catenary.expr.includes import Rendering, rendering
@@ -179,9 +180,12 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
 
     # Rendering
 
-    def render(self, template: JinjaTemplate, message: Message, context: object) -> str:
-        """Render a document. Raises: Exception: of any kind."""
-        token, inner = current_run.set(Run(message, context, self.owner)), rendering.set(Rendering(message, context))
+    def render(
+        self, template: JinjaTemplate, message: Message, context: object, *, name: str = "", field: str = ""
+    ) -> str:
+        """Render a document, which warnings call by `name` and `field`. Raises: Exception: of any kind."""
+        token = current_run.set(Run(message, context, self.owner, name, field))
+        inner = rendering.set(Rendering(message, context))
         try:
             return self.concat(template.root_render_func(template.new_context()))
         finally:
@@ -204,9 +208,11 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
     def leave_out(self, error: Exception) -> None:
         """Pass over a part that failed, in a lenient environment; not when nothing may be used up any more."""
         run = current_run.get()
-        if run is not None and run.is_spent:
+        if run is None or run.is_spent:
             raise error
-        _log.warning("a part of a document failed and is left empty", extra={"reason": str(error)})
+        file, line = place_of(error, run.name)
+        place = {**place_in_chain(run.context), "field": run.field, "file": file, "line": line}
+        _log.warning("a part of a document failed and is left empty", extra={"reason": str(error), **place})
 
     # What documents call
 

@@ -64,12 +64,18 @@ class Work(Budget):
 
 
 class Run:
-    """One rendering: the message, what it may use up, and the names that were looked up already."""
+    """One rendering: the message, what it may use up, and the names that were looked up already.
 
-    __slots__ = ("budget", "context", "environment", "message", "names")
+    `name` and `field` are what warnings call the document.
+    """
 
-    def __init__(self, message: Message, context: object, environment: Environment) -> None:
+    __slots__ = ("budget", "context", "environment", "field", "message", "name", "names")
+
+    def __init__(
+        self, message: Message, context: object, environment: Environment, name: str = "", field: str = ""
+    ) -> None:
         self.message, self.context, self.environment = message, context, environment
+        self.name, self.field = name, field
         self.budget = Work()
         self.names: dict[str, Json] = {"nil": None, "null": None}
 
