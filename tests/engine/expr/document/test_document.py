@@ -225,6 +225,14 @@ def test_a_lenient_environment_leaves_what_fails_empty(caplog: pytest.LogCapture
     assert "cannot fetch deep" in caplog.records[0].reason  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    "source", ["{% if msg.no.deep %}a{% endif %}", "{% for x in msg.no.deep %}a{% endfor %}", "{% set x = nil + 1 %}"]
+)
+def test_a_statement_that_fails_is_an_error_in_a_lenient_environment_too(source: str) -> None:
+    with pytest.raises(TemplateError, match="line 1: "):
+        render(source, Environment(lenient=True))
+
+
 def test_a_document_says_what_it_is() -> None:
     document = Document.compile("a")
     assert document
