@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -236,13 +237,19 @@ async def test_session_fields_that_are_no_object_are_a_failure(bench, fields: st
 
 
 async def test_cancelling_a_run_closes_the_call(bench) -> None:
-    bench.load(Reply(text="late", delay_s=5))
+    asked = threading.Event()
+
+    def answer(_request: object) -> Reply:
+        asked.set()
+        return Reply(text="late", delay_s=600)
+
+    bench.load(answer)
     task = asyncio.create_task(bench.say())
-    await asyncio.sleep(0.3)
+    await asyncio.to_thread(asked.wait)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await asyncio.to_thread(bench.model.requests[0].wait_disconnected, 1.0)
+    assert await asyncio.to_thread(bench.model.requests[0].wait_disconnected)
 
 
 async def test_a_model_may_be_played_in_this_process() -> None:

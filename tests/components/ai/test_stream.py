@@ -232,13 +232,24 @@ async def test_a_slow_receiver_slows_the_stream(bench) -> None:
 
 
 async def test_cancelling_a_run_closes_the_stream(bench) -> None:
-    bench.load(Reply(pieces=["x"] * 500, piece_delay_s=0.02))
+    begun = asyncio.Event()
+
+    @bench.engine.function("begin")
+    def begin(ctx: Any, msg: Message) -> str:
+        begun.set()
+        return "Success"
+
+    bench.load(
+        Reply(pieces=["x"] * 500, piece_delay_s=0.02),
+        nodes=[{"id": "begin", "type": "functions", "configuration": {"functionName": "begin"}}],
+        connections=[{"fromId": "agent", "toId": "begin", "type": "Stream"}],
+    )
     task = asyncio.create_task(bench.say(stream="true"))
-    await asyncio.sleep(0.3)
+    await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await asyncio.to_thread(bench.model.requests[0].wait_disconnected, 1.0)
+    assert await asyncio.to_thread(bench.model.requests[0].wait_disconnected)
 
 
 async def test_events_carry_each_piece(bench) -> None:
