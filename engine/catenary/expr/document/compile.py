@@ -11,6 +11,7 @@ from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError
 from catenary.errors import TemplateError
 from catenary.expr.document.engine import DocumentEnvironment
 from catenary.expr.document.places import place_of
+from catenary.expr.document.words import reason_of
 from catenary.expr.environment import VARIABLES
 from catenary.expr.operators import EvaluationError
 from catenary.expr.problems import shorten, syntax_problem
@@ -92,11 +93,6 @@ def compile_problem(error: BaseException, source: str, name: str) -> ExpressionE
 def failure_of(error: BaseException, name: str, field: str, ctx: object = None) -> TemplateError:
     """Make the error of a document that failed on a message: field, file, line, reason; and the node."""
     file, line = place_of(error, name)
-    reason = (str(error) or type(error).__name__).replace("the expression", "the document")
-    if isinstance(error, RecursionError):
-        reason = "the document is nested too deeply"
-    if isinstance(error, TemplateNotFound):
-        reason = f"there is no document {error.name!r}"
     where = ", ".join(part for part in (file, f"line {line}" if line else "") if part)
-    text = ": ".join(part for part in (field, where, reason) if part)
+    text = ": ".join(part for part in (field, where, reason_of(error)) if part)
     return TemplateError(text, node_id=getattr(ctx, "node_id", ""))

@@ -25,6 +25,7 @@ from catenary.expr.document.methods import Method, method_of
 from catenary.expr.document.places import place_of
 from catenary.expr.document.rewrite import Facts, Known, rewrite
 from catenary.expr.document.run import Names, Nil, Run, Work, current_run
+from catenary.expr.document.words import reason_of
 from catenary.expr.environment import find_path, payload, place_in_chain
 from catenary.expr.files import locate, read_text
 from catenary.expr.functions.table import functions_of
@@ -212,7 +213,7 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
             raise error
         file, line = place_of(error, run.name)
         place = {**place_in_chain(run.context), "field": run.field, "file": file, "line": line}
-        _log.warning("a part of a document failed and is left empty", extra={"reason": str(error), **place})
+        _log.warning("a part of a document failed and is left empty", extra={"reason": reason_of(error), **place})
 
     # What documents call
 

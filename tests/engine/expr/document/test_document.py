@@ -174,7 +174,7 @@ def test_outputs_of_nodes_are_read_and_named() -> None:
         ("{{ msg.x() }}", "line 1: int cannot be called"),
         ("{{ self }}", "line 1: this has no text"),
         ("{{ [1 / 0] }}", "line 1: +Inf cannot be written as JSON"),
-        ("{% for x in msg.x %}{% endfor %}", "line 1: 'int' object is not iterable"),
+        ("{% for x in msg.x %}{% endfor %}", "line 1: a list is needed here, not int"),
         ("{% macro m(n) %}{{ n.a.b }}{% endmacro %}\n{{ m({}) }}", "line 1: cannot fetch b from nil"),
     ],
 )
@@ -231,6 +231,37 @@ def test_a_lenient_environment_leaves_what_fails_empty(caplog: pytest.LogCapture
 def test_a_statement_that_fails_is_an_error_in_a_lenient_environment_too(source: str) -> None:
     with pytest.raises(TemplateError, match="line 1: "):
         render(source, Environment(lenient=True))
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("{{ msg.x > 'a' }}", "'>' cannot take int and string"),
+        ("{% if nil < 1 %}{% endif %}", "'<' cannot take nil and int"),
+        ("{{ {} <= {} }}", "'<=' cannot take map and map"),
+        ("{{ [3, 'a'] | sort | join }}", "'<' cannot take string and int"),
+        ("{% for x in msg.x %}{% endfor %}", "a list is needed here, not int"),
+        ("{% for x in nil %}{% endfor %}", "a list is needed here, not nil"),
+        ("{% for a, b in [1] %}{% endfor %}", "a list is needed for several names, not int"),
+        ("{% for a, b in [[1]] %}{% endfor %}", "2 names, but 1 values"),
+        ("{{ 'a' in msg.x }}", "'in' takes a list, a map or a string on the right, not int"),
+        ("{{ 1 in 'abc' }}", "'in' takes a string on the left of a string, not int"),
+        ("{{ 'a' | abs }}", "abs cannot take string"),
+        ("{{ 3 | length }}", "int has no length"),
+        ("{{ 3 | dictsort }}", "a map is needed here, not int"),
+        ("{{ {[]: 1} }}", "array cannot be a key"),
+        ("{{ 1 is divisibleby 0 }}", "division by zero"),
+        ("{{ 'x' | filesizeformat }}", "'x' is no number"),
+        ("{{ 'a'.find(1) }}", "string is needed here, not int"),
+        ("{{ 'abc' | replace('a') }}", "replace() missing 1 required positional argument: 'new'"),
+        ("{{ 'a' + 1 }}", "'+' cannot take string and int"),
+    ],
+)
+def test_what_fails_is_told_in_the_words_of_the_language_with_file_and_line(source: str, reason: str) -> None:
+    document = Document.compile(f"one\n{source}", name="mail.j2")
+    with pytest.raises(TemplateError) as raised:
+        document.render(MESSAGE)
+    assert str(raised.value).startswith(f"mail.j2, line 2: {reason}")
 
 
 def test_a_document_says_what_it_is() -> None:
