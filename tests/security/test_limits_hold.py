@@ -12,7 +12,7 @@ from catenary.load.document import _parse as parse_document
 from catenary.message import Message
 
 SLACK_S = 8.0
-"""For a busy machine; without the guards each of these takes minutes."""
+"""Of processor time; without the guards each of these takes minutes."""
 
 
 @pytest.mark.parametrize(
@@ -32,20 +32,20 @@ SLACK_S = 8.0
 def test_a_loop_of_long_built_in_calls_is_stopped_in_time(source: str) -> None:
     pytest.importorskip("quickjs")
     script = Script.compile(source, Environment(script_timeout_s=0.2))
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(ScriptError):
         script.call(Message("{}"))
-    assert time.monotonic() - began < SLACK_S
+    assert time.process_time() - began < SLACK_S
 
 
 def test_a_list_that_holds_one_list_many_times_over_is_not_written_for_ever() -> None:
     pytest.importorskip("quickjs")
     source = "let a = [1]; for (let i = 0; i < 40; i++) a = [a, a]; return a;"
     script = Script.compile(source, Environment(script_timeout_s=0.2))
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(ScriptError):
         script.call(Message("{}"))
-    assert time.monotonic() - began < SLACK_S
+    assert time.process_time() - began < SLACK_S
 
 
 def evaluated(source: str, data: object = "") -> object:
@@ -54,10 +54,10 @@ def evaluated(source: str, data: object = "") -> object:
 
 def test_numbers_that_were_chosen_to_have_one_hash_slow_nothing_down() -> None:
     colliding = [n * (2**61 - 1) for n in range(50_000)]
-    began = time.monotonic()
+    began = time.process_time()
     assert len(Expression.compile("uniq(msg)").evaluate(Message(colliding))) == 50_000
     assert len(Expression.compile("uniq(msg)").evaluate(Message([[n] for n in colliding]))) == 50_000
-    assert time.monotonic() - began < SLACK_S
+    assert time.process_time() - began < SLACK_S
 
 
 def test_elements_that_are_equal_by_value_are_one() -> None:
@@ -69,10 +69,10 @@ def test_elements_that_are_equal_by_value_are_one() -> None:
 
 def test_long_lists_of_one_kind_are_sorted_quickly() -> None:
     numbers = [(n * 7919) % 1_000_003 for n in range(500_000)]
-    began = time.monotonic()
+    began = time.process_time()
     assert evaluated("sort(msg)[:3]", numbers) == sorted(numbers)[:3]
     assert evaluated("sort(msg, 'desc')[:3]", [str(n) for n in numbers]) == sorted(map(str, numbers), reverse=True)[:3]
-    assert time.monotonic() - began < SLACK_S
+    assert time.process_time() - began < SLACK_S
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_long_lists_of_one_kind_are_sorted_quickly() -> None:
     ],
 )
 def test_many_large_values_in_one_expression_are_counted(part: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(ExpressionError):
         evaluated(f"[{', '.join([part] * 500)}]")
-    assert time.monotonic() - began < SLACK_S
+    assert time.process_time() - began < SLACK_S
 
 
 def test_a_long_sum_of_texts_is_counted() -> None:
