@@ -75,7 +75,7 @@ def language_page() -> str:
         "The id of a node is a name too: `prepare.msg`, `prepare.metadata` and so on are what node `prepare` put out "
         "last, in this run. In templates and documents the keys of the metadata are names as well. Where names are the "
         "same, those of the table win, then nodes, then keys of the metadata. `$env` is a map of all names. Any other "
-        "name is nil.",
+        "name is nil. Scripts do not know ids of nodes; hand what they need over as metadata, or in the data.",
         "## Limits",
         table(("Limit", "At most"), _limit_rows()),
         "What is over a limit is an error: when the chain is loaded for what can be seen in the text, else when it "

@@ -94,3 +94,18 @@ def test_payload_type_and_data_type_stay(send: Callable[..., End]) -> None:
 def test_a_wrong_expression_is_refused(send: Callable[..., End], mapping: dict[str, str]) -> None:
     with pytest.raises(ChainInvalid, match=r"mapping\.a"):
         send("metadataTransform", {"mapping": mapping})
+
+
+def test_what_another_node_put_out_is_handed_to_a_script_as_metadata(load) -> None:
+    nodes = [
+        ("prepare:exprTransform", {"mapping": {"total": "msg.a + 1"}}),
+        ("hand:metadataTransform", {"mapping": {"total": "prepare.msg.total"}}),
+        (
+            "use:jsTransform",
+            {
+                "jsScript": "msg.seen = metadata.total; msg.is = typeof prepare; return {msg: msg, metadata: metadata, msgType: msgType};"
+            },
+        ),
+    ]
+    chain = load(nodes, "prepare Success hand, hand Success use")
+    assert chain.run_sync({"a": 1}).message.value == {"total": 2, "seen": "2", "is": "undefined"}
