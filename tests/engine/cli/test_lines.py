@@ -116,8 +116,11 @@ async def test_an_error_of_the_input_comes_after_the_results_before_it() -> None
 async def test_cancelling_writes_what_is_done_and_stops_the_rest() -> None:
     written: list[int] = []
     stopped: list[int] = []
+    last = asyncio.Event()
 
     async def run(_line: bytes, number: int) -> None:
+        if number == 5:
+            last.set()
         if number == 2:
             try:
                 await asyncio.sleep(9)
@@ -127,7 +130,7 @@ async def test_cancelling_writes_what_is_done_and_stops_the_rest() -> None:
     running = asyncio.create_task(
         LineRunner(run, lambda _r, number: written.append(number), jobs=8).all(iter([b"x"] * 5))
     )
-    await asyncio.sleep(0.05)
+    await last.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
