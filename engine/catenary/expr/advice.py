@@ -73,8 +73,15 @@ def doubtful(
     objects = {name.partition(".")[0] for name in functions if "." in name} - variables - declared
     read = {id(node.target) for node in nodes if isinstance(node, syntax.Field | syntax.Index)}
     found: list[Doubt] = []
-    for node in nodes:
-        if isinstance(node, syntax.Name) and node.name not in declared | variables | objects:
+    dashed = [name for name in environment.nodes if "-" in name]
+    told_until = 0
+    for node in sorted(nodes, key=lambda node: node.span.start) if dashed else nodes:
+        if node.span.start < told_until:
+            continue
+        if isinstance(node, syntax.Name) and (subtracted := _dashed_at(source, node.span.start, dashed)):
+            found.append(Doubt(subtracted, node.span.start, f"$env[{subtracted!r}]"))
+            told_until = node.span.start + len(subtracted)
+        elif isinstance(node, syntax.Name) and node.name not in declared | variables | objects:
             if in_template and id(node) not in read:
                 continue
             close = _closest(node.name, [*variables, *declared])
@@ -85,6 +92,12 @@ def doubtful(
             path = f"{node.target.name}.{node.name}"
             found += [] if path in functions else [Doubt(path, node.span.start, _closest(path, functions))]
     return sorted(found, key=lambda doubt: doubt.position)
+
+
+def _dashed_at(source: str, start: int, ids: list[str]) -> str:
+    """Give the node whose id, with its dashes, stands at a place of a text, where each dash is read as a minus."""
+    ids_here = [name for name in ids if source.startswith(f"{name}.", start)]
+    return max(ids_here, key=len, default="")
 
 
 class Advice:

@@ -74,3 +74,12 @@ def test_parts_of_templates_are_doubtful_where_no_key_of_the_metadata_can_be_mea
 def test_known_names_and_wrong_texts_are_not_doubtful() -> None:
     assert doubtful("msg.a + s2.msg.b + vars.limit + len(data) + filter([1], # > 1)[0]", ENVIRONMENT) == []
     assert doubtful("1 +", ENVIRONMENT) == []
+
+
+def test_an_id_with_a_dash_is_told_as_it_is_written_in_an_expression() -> None:
+    environment = Environment(nodes=frozenset({"pre-fetch", "b"}))
+    assert [str(doubt) for doubt in doubtful_parts("x ${pre-fetch.msg.y}", environment)] == [
+        "unknown name 'pre-fetch'; did you mean \"$env['pre-fetch']\"?"
+    ]
+    assert doubtful("pre - b.msg.y", environment) == []
+    assert "pre-fetch" in Template.compile("${$env['pre-fetch'].msg.y}", environment).node_references
