@@ -43,7 +43,7 @@ _PLACES = Places(
 )
 _PARSE_PLACE = re.compile(r"<anonymous>:(\d+): SyntaxError: [^\n]*\n[^\n]*\n( *)\^")
 _PLACE_BEFORE = re.compile(r"^[^\s:]+:\d+: ")
-_SETTLE_S = 10.0  # that a built-in function may go on after it was told to stop
+_SETTLE_S = 3.0  # that a built-in function may go on after it was told to stop
 _HIDDEN = "setTimeout = clearTimeout = __timer_manager = __TimerManager = undefined;"  # what mini-racer installs
 
 
@@ -99,7 +99,8 @@ class V8Machine:
     def __init__(self, limits: ScriptLimits) -> None:
         opening = mini_racer.mini_racer(_event_loop())
         self._isolate = opening.__enter__()
-        weakref.finalize(self, opening.__exit__, None, None, None)
+        self._close = weakref.finalize(self, opening.__exit__, None, None, None)
+        self._jobs_s = limits.timeout_s if limits.timeout_s > 0 else None
         self._timeout_s: float | None = None
         self._isolate.set_hard_memory_limit(limits.memory_bytes)
         # Scripts see all names of the global scope, but cannot list those of `const`: this one nobody guesses, and
@@ -131,11 +132,23 @@ class V8Machine:
         """Call the function that `realm.js` gives."""
         renewed = f"{self._renew}({self._most_bytes});" if self._most_bytes > 0 else ""
         answer = self._eval(f"{renewed}{self._enter}({number},{json.dumps(given)[1:-1]})")
+        if number >= 0:
+            self._finish_jobs()
         if number == _COMPILE and isinstance(answer, str):
             return self._with_place(answer, str(given[0]))
         return None if answer is mini_racer.JSUndefined else answer
 
+    def _finish_jobs(self) -> None:
+        """Wait for what promises left to do: V8 does it behind the call, where no time limit of its own stops it."""
+        try:
+            self._isolate.eval("0", timeout_sec=self._jobs_s)
+        except mini_racer.JSTimeoutException:
+            self._close()  # nothing else ends such a job
+            raise
+
     def _eval(self, code: str) -> Any:
+        if not self._close.alive:
+            raise mini_racer.JSTimeoutException
         try:
             return self._isolate.eval(code, timeout_sec=self._timeout_s)
         except mini_racer.JSTimeoutException:
@@ -151,6 +164,7 @@ class V8Machine:
             except mini_racer.JSEvalException:
                 continue
             return
+        self._close()
 
     def _with_place(self, told: str, setup: str) -> str:
         """Add the place to an error of syntax: V8 tells it only of code that is evaluated, not of functions made."""

@@ -156,3 +156,22 @@ async def test_other_tasks_go_on_while_a_script_runs_in_a_thread() -> None:
 
 def test_no_time_limit_at_all_when_it_is_zero() -> None:
     assert compiled(LOOP, script_timeout_s=0).call(Message({"turns": 2_000_000})) > 0
+
+
+@pytest.mark.parametrize("engine", ["quickjs", "v8"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Prom\\u0069se.resolve().then(() => { for (;;); }); return 1;",
+        "globalThis['Pro' + 'mise'].resolve().then(() => { for (;;); }); return 1;",
+        "Promise.resolve().then(function again() { Promise.resolve().then(again); }); return 1;",
+    ],
+)
+def test_what_a_script_leaves_behind_does_no_harm_to_the_next_one(engine: str, source: str) -> None:
+    pytest.importorskip("py_mini_racer" if engine == "v8" else "quickjs")
+    settings = {"script_engine": engine, "script_timeout_s": 0.1}
+    try:
+        assert compiled(source, **settings).call(EMPTY) == 1
+    except ScriptError as error:
+        assert str(error).startswith("execution timeout")
+    assert compiled("return 1 + 1;", **settings).call(EMPTY) == 2
