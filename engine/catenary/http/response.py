@@ -121,6 +121,9 @@ class HttpResponse:
         from catenary.http.failures import translated
 
         if self._pieces is None:
+            if "," in self.headers.get("content-encoding", ""):
+                # The size of a piece is known when it is unfolded: each layer multiplies it by up to a thousand.
+                raise Refused(f"the answer of {self.place} is compressed more than once")
             self._pieces = _closable(self._response)
         with translated(self._response.request.url, self._options):
             piece = await self._pieces.__anext__()

@@ -85,6 +85,14 @@ def test_many_who_ask_at_once_share_one_request(api: RecordingApi, url: str) -> 
     assert len(api.requests) == 1
 
 
+def test_a_text_that_is_compressed_more_than_once_gives_nothing(
+    api: RecordingApi, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    api._answers.append(Answer(status=200, body="x", headers={"Content-Encoding": "gzip, gzip"}))
+    assert WebTexts(Guard())(url) == ""
+    assert "is compressed more than once" in caplog.records[0].reason  # type: ignore[attr-defined]
+
+
 def test_too_many_addresses_at_once_give_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_THREADS", 0)
     assert WebTexts(Guard())(url) == ""
