@@ -100,12 +100,7 @@ def test_what_another_node_put_out_is_handed_to_a_script_as_metadata(load) -> No
     nodes = [
         ("prepare:exprTransform", {"mapping": {"total": "msg.a + 1"}}),
         ("hand:metadataTransform", {"mapping": {"total": "prepare.msg.total"}}),
-        (
-            "use:jsTransform",
-            {
-                "jsScript": "msg.seen = metadata.total; msg.is = typeof prepare; return {msg: msg, metadata: metadata, msgType: msgType};"
-            },
-        ),
+        ("use:jsTransform", {"jsScript": "msg.seen = metadata.total; msg.is = typeof prepare; return {msg};"}),
     ]
     chain = load(nodes, "prepare Success hand, hand Success use")
     assert chain.run_sync({"a": 1}).message.value == {"total": 2, "seen": "2", "is": "undefined"}

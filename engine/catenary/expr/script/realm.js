@@ -84,7 +84,8 @@
   Math.random = random;
 
   // What is no part of the language, reaches outside, or would be remembered.
-  const ABSENT = "Atomics DOMException Intl SharedArrayBuffer WebAssembly atob btoa console performance queueMicrotask";
+  const ABSENT = "Atomics DOMException FinalizationRegistry Intl SharedArrayBuffer WeakRef WebAssembly atob btoa " +
+    "console performance queueMicrotask";
   for (const name of ABSENT.split(" ")) delete globalThis[name];
   delete Error.prepareStackTrace;
   defineProperty(Error, "stackTraceLimit", { value: 10, writable: false, configurable: true });

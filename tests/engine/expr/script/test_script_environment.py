@@ -69,6 +69,7 @@ def test_the_language_is_there(source: str, result: Any) -> None:
     "name",
     [
         *("console", "require", "module", "exports", "process", "Buffer", "global", "window", "self", "navigator"),
+        *("FinalizationRegistry", "WeakRef"),
         *("setTimeout", "setInterval", "setImmediate", "clearTimeout", "queueMicrotask", "performance"),
         *("fetch", "XMLHttpRequest", "WebSocket", "URL", "URLSearchParams", "atob", "btoa"),
         *("TextEncoder", "TextDecoder", "Intl", "structuredClone", "WebAssembly", "SharedArrayBuffer", "Atomics"),
