@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -26,10 +25,8 @@ from catenary.jsontext import dumps
 from catenary.message import JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from catenary.errors import ScriptError
-    from catenary.expr.script.engine import ScriptHost, ScriptLimits
+    from catenary.expr.script.engine import ScriptHost, ScriptLimits, ScriptSource
     from catenary.expr.script.pool import Platform, Shared
     from catenary.jsontext import Json
     from catenary.message import Message
@@ -37,18 +34,6 @@ if TYPE_CHECKING:
 _serials = count()
 _METADATA = 1  # its place among the parameters
 _REACHES_ANY_NAME = re.compile(r"arguments|eval|\\u")
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptSource:
-    """What a script is compiled from; the fields are the arguments of `ScriptEngine.compile`."""
-
-    source: str
-    function: str
-    parameters: Sequence[str]
-    names: Mapping[str, Json]
-    finish: str = ""
-    blank_is_text: bool = False
 
 
 class SharedScript:

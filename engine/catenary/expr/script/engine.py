@@ -52,6 +52,29 @@ class ScriptHost:
     scripts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+@dataclass(frozen=True, slots=True)
+class ScriptSource:
+    """What a script is compiled from.
+
+    Attributes:
+        source: The statements between the braces of the function.
+        function: The name by which the function can call itself.
+        parameters: The names of the four arguments, in the order of `PARAMETERS`.
+        names: Read-only globals, JSON values by name.
+        finish: JavaScript of an expression, evaluated before the script, that gives a function of
+            `(result, metadata, msgType, dataType, write)`. It gives `write(value, hasLarge)`: this JSON value is given
+            back in place of the script's result, and `hasLarge` says whether there may be numbers from 2^53 on in it.
+        blank_is_text: True hands empty JSON to the script as its text, and not as `{}`.
+    """
+
+    source: str
+    function: str = "Filter"
+    parameters: Sequence[str] = PARAMETERS
+    names: Mapping[str, Json] = field(default_factory=dict[str, Any])
+    finish: str = ""
+    blank_is_text: bool = False
+
+
 class CompiledScript(Protocol):
     """A script that is ready to be called, from any thread and from many at once."""
 
@@ -74,31 +97,14 @@ class ScriptEngine(Protocol):
     """Compiles scripts of one language."""
 
     def compile(
-        self,
-        source: str,
-        *,
-        function: str,
-        parameters: Sequence[str] = PARAMETERS,
-        names: Mapping[str, Json] | None = None,
-        limits: ScriptLimits | None = None,
-        host: ScriptHost | None = None,
-        finish: str = "",
-        blank_is_text: bool = False,
+        self, script: ScriptSource, limits: ScriptLimits | None = None, host: ScriptHost | None = None
     ) -> CompiledScript:
         """Compile the body of a function.
 
         Args:
-            source: The statements between the braces of the function.
-            function: The name by which the function can call itself.
-            parameters: The names of the four arguments, in the order of `PARAMETERS`.
-            names: Read-only globals, JSON values by name.
+            script: The function.
             limits: What a call may use up; the defaults of `ScriptLimits` if absent.
             host: Functions, objects and scripts of the host program.
-            finish: JavaScript of an expression, evaluated before the script, that gives a function of
-                `(result, metadata, msgType, dataType, write)`. It gives `write(value, hasLarge)`: this JSON value is
-                given back in place of the script's result, and `hasLarge` says whether there may be numbers from 2^53
-                on in it.
-            blank_is_text: True hands empty JSON to the script as its text, and not as `{}`.
 
         Raises:
             ScriptError: When the source is no valid script (the text tells line and column), or no engine is installed.

@@ -14,16 +14,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from time import thread_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from catenary.expr.script.calls import ScriptSource, SharedScript
-from catenary.expr.script.engine import PARAMETERS, ScriptHost, ScriptLimits
+from catenary.expr.script.calls import SharedScript
+from catenary.expr.script.engine import ScriptHost, ScriptLimits, ScriptSource
 from catenary.expr.script.errors import Places, Stopped
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from catenary.jsontext import Json
 
 quickjs: Any = import_module("quickjs")  # it has no types
 
@@ -42,19 +37,9 @@ class QuickJsEngine:
     """The `ScriptEngine` for JavaScript."""
 
     def compile(
-        self,
-        source: str,
-        *,
-        function: str,
-        parameters: Sequence[str] = PARAMETERS,
-        names: Mapping[str, Json] | None = None,
-        limits: ScriptLimits | None = None,
-        host: ScriptHost | None = None,
-        finish: str = "",
-        blank_is_text: bool = False,
+        self, script: ScriptSource, limits: ScriptLimits | None = None, host: ScriptHost | None = None
     ) -> SharedScript:
         """Compile the body of a function; see `ScriptEngine.compile`."""
-        script = ScriptSource(source, function, parameters, names or {}, finish, blank_is_text)
         return SharedScript(QuickJs(), script, limits or ScriptLimits(), host or ScriptHost())
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from pydantic_core import PydanticCustomError, core_schema
 
 from catenary.errors import ScriptError
-from catenary.expr.script.engine import PARAMETERS, CompiledScript, ScriptHost, ScriptLimits, engine_named
+from catenary.expr.script.engine import PARAMETERS, CompiledScript, ScriptHost, ScriptLimits, ScriptSource, engine_named
 from catenary.expr.validation import environment_of, text_schema
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Script:
             environment: Gives `vars`, `global` and the limits; all defaults if absent.
             function: The name of the function, by which it can call itself.
             parameters: The names of the four arguments.
-            finish: What is made of the result, in JavaScript; see `ScriptEngine.compile`.
+            finish: What is made of the result, in JavaScript; see `ScriptSource`.
             blank_is_text: True hands empty JSON to the script as its text, and not as `{}`.
 
         Raises:
@@ -79,17 +79,9 @@ class Script:
             names["vars"] = _plain(environment.vars)
             if environment.properties:
                 names["global"] = _plain(environment.properties)
-        compiled = engine_named(environment.script_engine if environment else "quickjs").compile(
-            source,
-            function=function,
-            parameters=parameters,
-            names=names,
-            limits=limits,
-            host=host,
-            finish=finish,
-            blank_is_text=blank_is_text,
-        )
-        return cls(source, compiled)
+        script = ScriptSource(source, function, parameters, names, finish, blank_is_text)
+        engine = engine_named(environment.script_engine if environment else "quickjs")
+        return cls(source, engine.compile(script, limits, host))
 
     @property
     def is_blank(self) -> bool:
@@ -124,7 +116,7 @@ class ScriptFunction:
 
     Attributes:
         name: The name of the function.
-        finish: What is made of its result, in JavaScript; see `ScriptEngine.compile`.
+        finish: What is made of its result, in JavaScript; see `ScriptSource`.
         blank_is_text: True hands empty JSON to it as its text, and not as `{}`.
     """
 

@@ -20,12 +20,12 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from catenary.expr.script.calls import ScriptSource, SharedScript
-from catenary.expr.script.engine import PARAMETERS, ScriptHost, ScriptLimits
+from catenary.expr.script.calls import SharedScript
+from catenary.expr.script.engine import ScriptHost, ScriptLimits, ScriptSource
 from catenary.expr.script.errors import Places, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     from catenary.jsontext import Json
 
@@ -51,19 +51,9 @@ class V8Engine:
     """The `ScriptEngine` for JavaScript on V8."""
 
     def compile(
-        self,
-        source: str,
-        *,
-        function: str,
-        parameters: Sequence[str] = PARAMETERS,
-        names: Mapping[str, Json] | None = None,
-        limits: ScriptLimits | None = None,
-        host: ScriptHost | None = None,
-        finish: str = "",
-        blank_is_text: bool = False,
+        self, script: ScriptSource, limits: ScriptLimits | None = None, host: ScriptHost | None = None
     ) -> SharedScript:
         """Compile the body of a function; see `ScriptEngine.compile`."""
-        script = ScriptSource(source, function, parameters, names or {}, finish, blank_is_text)
         return SharedScript(V8(), script, limits or ScriptLimits(), host or ScriptHost())
 
 

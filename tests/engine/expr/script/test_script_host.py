@@ -15,7 +15,7 @@ from catenary.cache import ChainCache, MemoryCache
 from catenary.clock import SystemClock
 from catenary.errors import ScriptError
 from catenary.expr import Environment
-from catenary.expr.script.engine import ScriptHost, ScriptLimits, engine_named
+from catenary.expr.script.engine import ScriptHost, ScriptLimits, ScriptSource, engine_named
 from catenary.expr.script.script import Script
 from catenary.message import Message
 
@@ -201,7 +201,7 @@ def test_an_environment_says_how_often_a_script_may_call_the_host() -> None:
 def test_too_many_calls_of_the_host_are_an_error() -> None:
     calls: list[int] = []
     host = ScriptHost({"f": lambda: calls.append(1)})
-    script = engine_named().compile("for (;;) f();", function="F", limits=ScriptLimits(host_calls=10), host=host)
+    script = engine_named().compile(ScriptSource("for (;;) f();", "F"), ScriptLimits(host_calls=10), host)
     with pytest.raises(ScriptError, match="called host functions more than 10 times") as caught:
         script.call(Message("{}"))
     assert len(calls) == 10
