@@ -53,7 +53,16 @@ def run_node(
     if node_id not in compiled.by_id:
         raise EngineError(f"node id={node_id} not found", hint=f"the chain {chain.id!r} has no such node")
     part = chain.part(compiled, node_id, follow=follow)
-    return _perform(ctx, chain, part, message, None, each, scope)
+    outputs = _shared_outputs(ctx) if chain is ctx.chain else None
+    return _perform(ctx, chain, part, message, None, each, scope, outputs)
+
+
+def _shared_outputs(ctx: Context) -> dict[str, Message] | None:
+    """Give what nodes last sent on in this run, for those that are run alone: they see it and add to it."""
+    run = ctx._run
+    if run is not None and run.outputs is None:
+        run.outputs = {}
+    return None if run is None else run.outputs
 
 
 def _compiled(ctx: Context, chain: Chain) -> Compiled:
@@ -68,6 +77,7 @@ async def _perform(
     start: str | Iterable[str] | None,
     each: Each | None,
     scope: Values | None,
+    outputs: dict[str, Message] | None = None,
 ) -> list[End]:
     run, crew = ctx._run, ctx._crew
     if run is None or crew is None:
@@ -77,6 +87,7 @@ async def _perform(
     run.check(ctx)
     depth = run.deeper(crew.depth)
     sub = Run.inside(run, compiled, ctx.visit, depth, each)
+    sub.outputs = outputs
     if scope is not None:
         sub.scope = Scope(scope, run.scope)
     try:
