@@ -70,8 +70,9 @@ class NodeIds(tuple[str, ...]):
     @classmethod
     def read(cls, value: Json) -> Self:
         """Read ids. Raises: ValueError: when they are neither a list of ids nor one text."""
-        if isinstance(value, str):
-            value = value.split(",")
+        text = _text(value)
+        if text is not None:
+            value = text.split(",")
         names = [_text(one) for one in cast("list[Json]", value)] if isinstance(value, (list, tuple)) else [None]
         if None in names:
             raise ValueError("must be a list of node ids, or a text such as 'a,b'")
