@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from pydantic import BaseModel
 
@@ -30,6 +31,8 @@ class NodeNames:
 
     def add(self, node_id: str, label: str, base: Path, config: Any) -> None:
         """Look at the settings of a node; `base` is the path of its configuration."""
+        if not _may_name(config.__class__):
+            return
         for path, named in _named(config, base):
             option = next(str(part) for part in reversed(path) if isinstance(part, str))
             for other in dict.fromkeys(named.node_ids):
@@ -47,6 +50,22 @@ class NodeNames:
         for cycle in cycles(list(self._known), list(self._runs)):
             path, label = self._runs[cycle[0], cycle[1]]
             self._report.add("config.runs-itself", path, f"{label}: the node runs itself: {' -> '.join(cycle)}")
+
+
+@lru_cache(maxsize=1024)
+def _may_name(config_type: type[Any]) -> bool:
+    """Tell whether settings of a class have options that name nodes: most have none, and are not looked through."""
+    seen: set[Any] = set()
+    waiting: list[Any] = [config_type]
+    while waiting:
+        kind = waiting.pop()
+        if hasattr(kind, "node_ids"):
+            return True
+        waiting += get_args(kind)
+        if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in seen:
+            seen.add(kind)
+            waiting += [field.annotation for field in kind.model_fields.values()]
+    return False
 
 
 def _named(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:

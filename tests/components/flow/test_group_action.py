@@ -250,10 +250,18 @@ def test_a_group_may_run_a_group(load: Load, seen: list[str]) -> None:
     assert (end.relation, seen) == ("Success", ["a begins", "a ends"])
 
 
-def test_a_chain_that_goes_too_deep_fails_with_that_error(load: Load) -> None:
+def test_a_group_that_is_nested_too_deeply_fails_with_that_error(load: Load) -> None:
+    inner = load([("g:groupAction", {"nodeIds": "a"}), "a:fork"]).id
+    outer = load([("f:flow", {"targetId": inner, "extend": True})], configuration={"maxDepth": 1})
+    (end,) = outer.run_sync(MESSAGE).ends
+    assert (end.relation, end.message.data) == ("Failure", MESSAGE.data)
+    assert "nested 1 deep" in end.message.metadata["errorMsg"]
+
+
+def test_a_chain_that_runs_itself_in_a_group_comes_to_an_end(load: Load) -> None:
     nodes: list[Any] = [("g:groupAction", {"nodeIds": "f"}), ("f:flow", {"targetId": "itself", "extend": True})]
     (end,) = load(nodes, id="itself").run_sync(MESSAGE).ends
-    assert (end.relation, end.message.data_type) == ("Failure", "JSON")
+    assert end.relation == "Failure"
 
 
 @pytest.mark.parametrize("node_ids", [{}, {"a": 1}, True, [["a"]], [None]])
