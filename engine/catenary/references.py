@@ -20,7 +20,7 @@ class NodeId(str):
     __slots__ = ()
 
     @property
-    def node_ids(self) -> tuple[str, ...]:
+    def named_nodes(self) -> tuple[str, ...]:
         """The ids of the nodes it names; what has this attribute is looked at when a chain is loaded."""
         return (str(self),)
 
@@ -51,7 +51,7 @@ class NodeOutput(NodeId):
     @property
     def node_references(self) -> frozenset[str]:
         """The ids of the nodes whose outputs are kept; what has this attribute makes a chain keep them."""
-        return frozenset(self.node_ids)
+        return frozenset(self.named_nodes)
 
 
 class NodeIds(tuple[str, ...]):
@@ -63,7 +63,7 @@ class NodeIds(tuple[str, ...]):
     __slots__ = ()
 
     @property
-    def node_ids(self) -> tuple[str, ...]:
+    def named_nodes(self) -> tuple[str, ...]:
         """The ids of the nodes it names."""
         return tuple(self)
 

@@ -65,7 +65,7 @@ def check(configuration, **more):
 def test_lists_of_ids_are_read_from_text_and_lists(value, ids):
     read = NamesConfig(many=value).many
     assert isinstance(read, NodeIds)
-    assert (read, read.node_ids) == (ids, ids)
+    assert (read, read.named_nodes) == (ids, ids)
 
 
 @pytest.mark.parametrize("value", [{}, True, [None], [["a"]], [True]])

@@ -35,7 +35,7 @@ class NodeNames:
             return
         for path, named in _named(config, base):
             option = next(str(part) for part in reversed(path) if isinstance(part, str))
-            for other in dict.fromkeys(named.node_ids):
+            for other in dict.fromkeys(named.named_nodes):
                 if other not in self._known:
                     text = f"{label}: {option} names no node: {other!r} does not exist"
                     hint = did_you_mean(other, self._known, f"the nodes are: {listed(self._known)}")
@@ -59,7 +59,7 @@ def _may_name(config_type: type[Any]) -> bool:
     waiting: list[Any] = [config_type]
     while waiting:
         kind = waiting.pop()
-        if hasattr(kind, "node_ids"):
+        if hasattr(kind, "named_nodes"):
             return True
         waiting += get_args(kind)
         if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in seen:
@@ -70,7 +70,7 @@ def _may_name(config_type: type[Any]) -> bool:
 
 def _named(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     """Give each value in settings that names nodes, and where it stands."""
-    if hasattr(value, "node_ids"):
+    if hasattr(value, "named_nodes"):
         yield path, value
     elif isinstance(value, list | tuple):
         for index, element in enumerate(cast("list[Any]", value)):

@@ -270,3 +270,18 @@ def test_what_is_no_list_of_ids_is_refused(engine: Engine, node_ids: Any) -> Non
     (problem,) = engine.check({"metadata": {"nodes": [node]}})
     assert problem.code == "config.invalid"
     assert "nodeIds must be a list of node ids, or a text such as 'a,b'" in problem.text
+
+
+def test_an_id_that_does_not_exist_is_a_warning_at_its_place(engine: Engine) -> None:
+    text = """
+metadata:
+  nodes:
+    - {id: g, type: groupAction, configuration: {nodeIds: "first, secnd"}}
+    - {id: first, type: fork}
+    - {id: second, type: fork}
+  connections: [{fromId: g, type: Success, toId: second}]
+"""
+    (problem,) = engine.check(text)
+    assert (problem.code, problem.line, problem.column) == ("config.unknown-node", 4, 59)
+    assert problem.text == "node 'g' (groupAction): nodeIds names no node: 'secnd' does not exist"
+    assert problem.hint == "did you mean 'second'?"
