@@ -146,6 +146,10 @@ def test_a_node_that_runs_itself_is_an_error(configuration, more, cycle):
     assert problem.text == f"node 'names' (t/names): the node runs itself: {cycle}"
 
 
+def test_a_placeholder_without_a_value_is_told_once():
+    assert [problem.code for problem in check({"one": "${vars.node}"})] == ["chain.unresolved-placeholder"]
+
+
 def test_reading_the_own_output_is_no_problem():
     assert check({"output": "names"}) == []
 

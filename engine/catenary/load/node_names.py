@@ -36,6 +36,8 @@ class NodeNames:
         for path, named in _named(config, base):
             option = next(str(part) for part in reversed(path) if isinstance(part, str))
             for other in dict.fromkeys(named.named_nodes):
+                if "${" in other:  # nothing is set for the placeholder, which has a warning of its own
+                    continue
                 if other not in self._known:
                     text = f"{label}: {option} names no node: {other!r} does not exist"
                     hint = did_you_mean(other, self._known, f"the nodes are: {listed(self._known)}")

@@ -53,16 +53,7 @@ def run_node(
     if node_id not in compiled.by_id:
         raise EngineError(f"node id={node_id} not found", hint=f"the chain {chain.id!r} has no such node")
     part = chain.part(compiled, node_id, follow=follow)
-    outputs = _shared_outputs(ctx) if chain is ctx.chain else None
-    return _perform(ctx, chain, part, message, None, each, scope, outputs)
-
-
-def _shared_outputs(ctx: Context) -> dict[str, Message] | None:
-    """Give what nodes last sent on in this run, for those that are run alone: they see it and add to it."""
-    run = ctx._run
-    if run is not None and run.outputs is None:
-        run.outputs = {}
-    return None if run is None else run.outputs
+    return _perform(ctx, chain, part, message, None, each, scope, is_part=chain is ctx.chain)
 
 
 def _compiled(ctx: Context, chain: Chain) -> Compiled:
@@ -77,7 +68,8 @@ async def _perform(
     start: str | Iterable[str] | None,
     each: Each | None,
     scope: Values | None,
-    outputs: dict[str, Message] | None = None,
+    *,
+    is_part: bool = False,
 ) -> list[End]:
     run, crew = ctx._run, ctx._crew
     if run is None or crew is None:
@@ -87,7 +79,10 @@ async def _perform(
     run.check(ctx)
     depth = run.deeper(crew.depth)
     sub = Run.inside(run, compiled, ctx.visit, depth, each)
-    sub.outputs = outputs
+    if is_part:  # nodes of one chain see each other's outputs
+        if run.outputs is None:
+            run.outputs = {}
+        sub.outputs = run.outputs
     if scope is not None:
         sub.scope = Scope(scope, run.scope)
     try:
