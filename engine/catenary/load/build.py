@@ -147,11 +147,11 @@ class _Builder:
             if name.startswith("vars."):
                 hint = f"add {name[5:]!r} to ruleChain.configuration.vars"
             self.report.add("chain.unresolved-placeholder", (*base, *where), text, hint)
+        self.node_names.add(node.id, label, base, config)
         for problem in problems:
             self._add_field_problem(base, label, problem)
         for where, text in _with_unknown(config):
             self._add_doubts((*base, *where), label, text, environment)
-        self.node_names.add(node.id, label, base, config)
         return None if config is None else self._make(component_type, config, base, label)
 
     def _add_doubts(self, path: Path, label: str, text: Expression | Template, environment: Environment) -> None:
