@@ -229,7 +229,10 @@ class Run(InlineRun):
         crew = Crew(self, [], depth)
         made = len(self.ends)
         try:
-            self.emit(ctx._step, relation, message, crew.ready)
+            step = ctx._step
+            if isinstance(step, AsyncStep) and step.keeps_output:
+                ctx.keep_output(message)
+            self.emit(step, relation, message, crew.ready)
             if self.watch is not None:
                 self.watch.emitted(ctx, relation, message)
             if self.attended:
