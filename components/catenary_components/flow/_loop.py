@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from catenary import FAILURE, JSON, STREAM
+from catenary import BINARY, FAILURE, JSON, STREAM
 from catenary.message import metadata_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Loop:
                 self.is_broken = self.is_broken or _asks_to_stop(result)
                 result = result.without(BREAK)
             if end.relation == FAILURE:
-                error = error or error_of(end)
+                error = error_of(end) if error is None else error
             elif _is_result(end):
                 results.append(result)
         return Round(results, error)
@@ -85,13 +85,15 @@ class Loop:
 
 def error_of(end: End) -> BaseException | str:
     """Give why a branch that ended as `Failure` did."""
-    return end.error or metadata_text(end.message.metadata.get("errorMsg")) or "failed"
+    if end.error is not None:
+        return end.error
+    return metadata_text(end.message.metadata.get("errorMsg")) or "failed"
 
 
 def element_of(message: Message) -> Json:
     """Give a result as an element of a list: a value when it is JSON that parses, else text."""
     if message.data_type != JSON:
-        return message.to_dict()["data"]
+        return message.to_dict()["data"] if message.data_type == BINARY else message.text
     value = message.value
     return value if value != {} or message.text.strip() else ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -348,3 +349,31 @@ def test_a_loop_that_runs_itself_is_too_deep(load: Load) -> None:
 def test_settings_that_make_no_sense_are_refused(load: Load, configuration: dict[str, Any], text: str) -> None:
     with pytest.raises(ChainInvalid, match=text):
         load([("f:for", configuration)])
+
+
+def test_results_that_are_bytes_are_listed_as_hex(load: Load) -> None:
+    nodes = [("f:for", {"range": "1..2", "do": "b", "mode": 1}), "b:fork"]
+    assert load(nodes).run_sync(Message(b"\xff\x01", data_type="BINARY")).message.text == '["ff01","ff01"]'
+
+
+def test_an_error_that_counts_as_false_stops_the_loop(load: Load, engine: Engine) -> None:
+    class EmptyError(Exception):
+        def __len__(self) -> int:
+            return 0
+
+    def run(ctx: Any, msg: Message) -> None:
+        raise EmptyError("empty")
+
+    engine.function("empty")(run)
+    end = loop(load, "empty", Message("[1,2]"), range="msg")
+    assert (end.relation, end.message.text, str(end.error)) == ("Failure", "1", "empty")
+
+
+def test_ten_thousand_rounds_keep_nothing(load: Load) -> None:
+    chain = load([("f:for", {"range": "1..10000", "do": "b"}), "b:fork"])
+    chain.run_sync("{}")
+    tracemalloc.start()
+    chain.run_sync("{}")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100 * 10_000  # the list of numbers itself, and a little
