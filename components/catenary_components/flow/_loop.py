@@ -42,20 +42,29 @@ class Loop:
         is_broken: True once something in the body has asked the loop to stop.
     """
 
-    __slots__ = ("_body", "_ctx", "is_broken")
+    __slots__ = ("_body", "_ctx", "_outer", "_place", "is_broken")
 
     def __init__(self, ctx: Context, body: Target) -> None:
         self._ctx = ctx
         self._body = body
+        self._place = (ctx.chain_id, ctx.node_id)
+        self._outer = ctx.scope.get(Loop)
         self.is_broken = False
+
+    @property
+    def is_inside_itself(self) -> bool:
+        """True when the body of this very node has led back to it."""
+        outer = self._outer
+        while outer is not None and outer._place != self._place:
+            outer = outer._outer
+        return outer is not None
 
     def enter(self, message: Message) -> Message:
         """Give the message that the loop begins with; a break that it carries is meant for the loop around."""
         if BREAK not in message.metadata:
             return message
-        outer = self._ctx.scope.get(Loop)
-        if outer is not None and _asks_to_stop(message):
-            outer.is_broken = True
+        if self._outer is not None and _asks_to_stop(message):
+            self._outer.is_broken = True
         return message.without(BREAK)
 
     async def round(self, message: Message) -> Round:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import field_validator
 
-from catenary import FAILURE, STREAM, SUCCESS, EngineError, Expression, Message, fail
+from catenary import FAILURE, STREAM, SUCCESS, DepthLimitReached, EngineError, Expression, Message, fail
 from catenary.component import Component, Config, Context, Emission, Example, option, register
 from catenary.expr import text_of
 from catenary.jsontext import loads
@@ -154,6 +154,8 @@ class For(Component[ForConfig]):
         async def work() -> None:
             for handed in copies:
                 error = (await loop.round(handed)).error
+                if isinstance(error, DepthLimitReached):
+                    raise error
                 if error is not None:
                     await ctx.emit(*fail(error, handed))
                 if loop.is_broken or errors:
@@ -168,7 +170,8 @@ class For(Component[ForConfig]):
         await ctx.need_loop()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(guarded(ctx.emit(SUCCESS, msg)))
-            for _ in range(min(self.config.concurrency, count)):
+            # Inside itself it goes deep before it goes wide, and so meets the limit before the memory is full.
+            for _ in range(1 if loop.is_inside_itself else min(self.config.concurrency, count)):
                 tasks.create_task(guarded(work()))
         if errors:
             raise errors[0]

@@ -328,9 +328,25 @@ def test_a_loop_that_never_waits_is_out_of_time_in_time(load: Load, node_type: s
     assert outcome.status == "cancelled"
 
 
-def test_a_loop_that_runs_itself_is_too_deep(load: Load) -> None:
-    (end,) = load([("f:for", {"do": "f"})]).run_sync("{}").ends
-    assert "nested 100 deep" in end.message.metadata["errorMsg"]
+@pytest.mark.parametrize("mode", [0, 1, 2, 3])
+def test_a_loop_that_runs_itself_is_too_deep(load: Load, mode: int) -> None:
+    outcome = load([("f:for", {"do": "f", "mode": mode})]).run_sync("{}")
+    assert "nested 100 deep" in str(outcome.error)
+    assert len(outcome.ends) <= 4
+
+
+@pytest.mark.parametrize("mode", [1, 3])
+def test_a_loop_in_its_own_body_walks_a_tree(load: Load, engine: Engine, mode: int) -> None:
+    names: list[str] = []
+    engine.function("leaf")(lambda ctx, msg: names.append(msg.value["name"]) or "Success")
+    nodes = [
+        ("s:exprFilter", {"expr": "len(msg.kids ?? []) > 0"}),
+        ("f:for", {"range": "msg.kids", "do": "s", "mode": mode}),
+        ("leaf:functions", {"functionName": "leaf"}),
+    ]
+    tree = {"kids": [{"name": "a"}, {"kids": [{"name": "b"}, {"name": "c"}]}]}
+    assert load(nodes, "s True f, s False leaf").run_sync(tree).ok
+    assert names == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
