@@ -178,6 +178,12 @@ CODES: Final[dict[str, Code]] = {
             "Use one of the relations that the text names.",
         ),
         _warning(
+            "chain.unknown-target",
+            "An option of a node names another node to run, and the chain has none of that id.",
+            "The id is misspelt, or the node was removed; each message that gets there leaves by `Failure`.",
+            "Correct the id, or add the node.",
+        ),
+        _warning(
             "chain.duplicate-connection",
             "The same connection is there twice, so the node it leads to runs twice.",
             "It was copied by mistake.",

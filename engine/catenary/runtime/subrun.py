@@ -77,6 +77,8 @@ async def _perform(
             f"node {ctx.node_id!r}: only an async def run may run chains and nodes, and only while it runs"
         )
     run.check(ctx)
+    if run.root.is_due():  # a loop of short sub-runs would keep the others waiting
+        await run.root.give_way()
     depth = run.deeper(crew.depth)
     sub = Run.inside(run, compiled, ctx.visit, depth, each)
     if is_part:  # nodes of one chain see each other's outputs
