@@ -117,16 +117,10 @@ class _Group:
         except EngineError as error:
             return Result(self._ctx.node_id, FAILURE, self._message, str(error), is_answer=False)
         end = _deciding(ends, self._wanted)
-        return Result(node_id, end.relation, end.message, _error_of(end), is_answer=not end.is_silent)
+        return Result(node_id, end.relation, end.message, end.reason, is_answer=not end.is_silent)
 
 
 def _deciding(ends: list[End], wanted: str) -> End:
     """Give the end of a member that counts."""
     whole = [end for end in ends if end.relation != STREAM] or ends
     return next((end for end in reversed(ends) if end.relation == wanted), whole[-1])
-
-
-def _error_of(end: End) -> str:
-    if end.relation != FAILURE:
-        return ""
-    return str(end.error or end.message.metadata.get("errorMsg", "") or "failed")

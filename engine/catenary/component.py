@@ -172,13 +172,6 @@ class Component(Generic[ConfigT]):
         """
         return {}
 
-    def targets(self) -> Mapping[str, str]:
-        """Give the nodes of its own chain that this node runs: their ids by the option that names each.
-
-        Loading warns of those that do not exist.
-        """
-        return {}
-
     if TYPE_CHECKING:
         # A join gets a list of arrivals in place of the message, hence `Any`.
         def run(self, ctx: Context, msg: Any, /) -> Emission | Awaitable[Emission]:

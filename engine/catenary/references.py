@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from pydantic_core import core_schema
 
@@ -11,13 +11,20 @@ if TYPE_CHECKING:
 
     from catenary.jsontext import Json
 
-__all__ = ["NodeId", "NodeIds", "NodeOutput"]
+__all__ = ["NodeId", "NodeIds", "NodeOutput", "id_text"]
 
 
 class NodeId(str):
-    """The id of a node that this node runs. Blanks around it do not count."""
+    """The id of a node that this node runs. Blanks around it do not count.
+
+    Attributes:
+        always_runs: True when the node that is named runs each time that this one does, so that a node that names
+            itself would never end.
+    """
 
     __slots__ = ()
+
+    always_runs: ClassVar[bool] = True
 
     @property
     def named_nodes(self) -> tuple[str, ...]:
@@ -27,7 +34,7 @@ class NodeId(str):
     @classmethod
     def read(cls, value: Json) -> Self:
         """Read an id. Raises: ValueError: when it is blank, or neither text nor number."""
-        name = _text(value)
+        name = id_text(value)
         if not name:
             raise ValueError("must be the id of a node")
         return cls(name)
@@ -48,6 +55,8 @@ class NodeOutput(NodeId):
 
     __slots__ = ()
 
+    always_runs = False
+
     @property
     def node_references(self) -> frozenset[str]:
         """The ids of the nodes whose outputs are kept; what has this attribute makes a chain keep them."""
@@ -62,6 +71,8 @@ class NodeIds(tuple[str, ...]):
 
     __slots__ = ()
 
+    always_runs: ClassVar[bool] = True
+
     @property
     def named_nodes(self) -> tuple[str, ...]:
         """The ids of the nodes it names."""
@@ -70,10 +81,10 @@ class NodeIds(tuple[str, ...]):
     @classmethod
     def read(cls, value: Json) -> Self:
         """Read ids. Raises: ValueError: when they are neither a list of ids nor one text."""
-        text = _text(value)
+        text = id_text(value)
         if text is not None:
             value = text.split(",")
-        names = [_text(one) for one in cast("list[Json]", value)] if isinstance(value, (list, tuple)) else [None]
+        names = [id_text(one) for one in cast("list[Json]", value)] if isinstance(value, (list, tuple)) else [None]
         if None in names:
             raise ValueError("must be a list of node ids, or a text such as 'a,b'")
         return cls(name for name in names if name)
@@ -89,7 +100,7 @@ class NodeIds(tuple[str, ...]):
         return {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
 
-def _text(value: Json) -> str | None:
+def id_text(value: Json) -> str | None:
     """Give an id without the blanks around it; `None` when it is neither text nor number."""
     if isinstance(value, str):
         return value.strip()

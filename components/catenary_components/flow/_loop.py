@@ -82,7 +82,7 @@ class Loop:
                 self.is_broken = self.is_broken or _asks_to_stop(result)
                 result = result.without(BREAK)
             if end.relation == FAILURE:
-                error = error_of(end) if error is None else error
+                error = (end.error or end.reason) if error is None else error
             elif _is_result(end):
                 results.append(result)
         return Round(results, error)
@@ -90,13 +90,6 @@ class Loop:
     async def _pass_on(self, end: End) -> None:
         if end.relation == STREAM and not end.gated:
             await self._ctx.emit(STREAM, end.message)
-
-
-def error_of(end: End) -> BaseException | str:
-    """Give why a branch that ended as `Failure` did."""
-    if end.error is not None:
-        return end.error
-    return metadata_text(end.message.metadata.get("errorMsg")) or "failed"
 
 
 def element_of(message: Message) -> Json:

@@ -15,7 +15,7 @@ from catenary.jsontext import loads
 from catenary.message import JSON
 
 from ._loop import INDEX, MODE_HELP, Loop, element_of
-from ._target import body_target, named_nodes
+from ._target import Body  # noqa: TC001 - read by pydantic
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Sequence
@@ -37,7 +37,9 @@ class ForConfig(Config):
         help="What to go through: a list, a map, or a range of whole numbers; the payload when blank.",
         examples=["1..3", "msg.items", "msg.rooms"],
     )
-    do: str = option("s3", help="The first node of the body, or a chain as `chain:ID`.", examples=["s3", "chain:order"])
+    do: Body = option(
+        "s3", help="The first node of the body, or a chain as `chain:ID`.", examples=["s3", "chain:order"]
+    )
     mode: int = option(
         0,
         ge=0,
@@ -50,12 +52,6 @@ class ForConfig(Config):
     @classmethod
     def _blank_is_the_payload(cls, value: Json) -> Json:
         return None if isinstance(value, str) and not value.strip() else value
-
-    @field_validator("do")
-    @classmethod
-    def _names_something(cls, value: str) -> str:
-        body_target(value)
-        return value
 
 
 @register("for", category="common", since="0.1", label="For")
@@ -103,16 +99,11 @@ class For(Component[ForConfig]):
 
     def __init__(self, config: ForConfig) -> None:
         super().__init__(config)
-        self._body = body_target(config.do)
         self._keeps_payload = config.range is not None and config.range.is_range
-
-    def targets(self) -> Mapping[str, str]:
-        """Give the first node of the body."""
-        return named_nodes("do", self._body)
 
     async def run(self, ctx: Context, msg: Message) -> Emission:
         keys, items = self._items(ctx, msg)
-        loop = Loop(ctx, self._body)
+        loop = Loop(ctx, self.config.do)
         entered = loop.enter(msg)
         if self.config.mode != ASYNC:
             return await self._one_by_one(loop, entered, keys, items)

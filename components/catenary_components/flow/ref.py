@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pydantic import field_validator
-
 from catenary import FAILURE, STREAM, Message, Relation, fail
 from catenary.component import Component, Config, Context, Emission, End, Example, option, register
 
-from ._loop import error_of
-from ._target import named_nodes, node_target
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from ._target import NodeReference  # noqa: TC001 - read by pydantic
 
 
 class RefConfig(Config):
     """Settings of one `ref` node."""
 
-    target_id: str = option(
+    target_id: NodeReference = option(
         help="The node to run, or `CHAIN:NODE` for one of another chain.", examples=["s3", "alarms:notify"]
     )
     tell_chain: bool = option(False, help="Run on from the node to the ends of its branches, instead of it alone.")
-
-    @field_validator("target_id")
-    @classmethod
-    def _names_a_node(cls, value: str) -> str:
-        node_target(value)
-        return value
 
 
 @register("ref", category="common", since="0.1", label="Reference")
@@ -57,24 +43,16 @@ class Ref(Component[RefConfig]):
         Example("there is no such node", config={"targetId": "absent"}, inputs=[{}], leaves_by=["Failure"]),
     )
 
-    def __init__(self, config: RefConfig) -> None:
-        super().__init__(config)
-        self._target = node_target(config.target_id)
-
-    def targets(self) -> Mapping[str, str]:
-        """Give the node that is run."""
-        return named_nodes("targetId", self._target)
-
     async def run(self, ctx: Context, msg: Message) -> Emission:
         async def pass_on(end: End) -> None:
             if end.relation == STREAM and not end.gated:
                 await ctx.emit(STREAM, end.message)
 
-        ends = await self._target.run(ctx, msg, follow=self.config.tell_chain, each=pass_on)
+        ends = await self.config.target_id.run(ctx, msg, follow=self.config.tell_chain, each=pass_on)
         emissions: list[Relation | str | tuple[Relation | str, Message]] = []
         for end in ends:
             if end.relation == FAILURE:
-                emissions.append(fail(error_of(end), msg))
+                emissions.append(fail(end.error or end.reason, msg))
             elif not (end.gated or end.is_silent or end.relation == STREAM):
                 emissions.append((end.relation, end.message))
         return emissions[0] if len(emissions) == 1 else emissions

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pydantic import field_validator
-
 from catenary import FAILURE, STREAM, SUCCESS, Expression, Message, fail
 from catenary.component import Component, Config, Context, Emission, Example, option, register
 from catenary.message import JSON
 
 from ._loop import INDEX, MODE_HELP, Loop, element_of
-from ._target import body_target, named_nodes
+from ._target import Body  # noqa: TC001 - read by pydantic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from catenary.jsontext import Json
 
 IGNORE: Final = 0
@@ -30,15 +26,9 @@ class WhileConfig(Config):
         help="Holds as long as there is to be another round: true, the text `true`, or a number that is not 0.",
         examples=["msg.done != true", "metadata._loopIndex < '5'"],
     )
-    do: str = option(help="The first node of the body, or a chain as `chain:ID`.", examples=["s3", "chain:refine"])
+    do: Body = option(help="The first node of the body, or a chain as `chain:ID`.", examples=["s3", "chain:refine"])
     mode: int = option(2, ge=0, le=2, help=f"{MODE_HELP}.")
     max_rounds: int = option(0, ge=0, unit="rounds", help="More rounds than this are a `Failure`; 0 for no limit.")
-
-    @field_validator("do")
-    @classmethod
-    def _names_something(cls, value: str) -> str:
-        body_target(value)
-        return value
 
 
 @register("while", category="common", since="0.1", label="While")
@@ -70,16 +60,8 @@ class While(Component[WhileConfig]):
         Example("there is no such body", config={"do": "absent"}, inputs=[{}], leaves_by=["Failure"]),
     )
 
-    def __init__(self, config: WhileConfig) -> None:
-        super().__init__(config)
-        self._body = body_target(config.do)
-
-    def targets(self) -> Mapping[str, str]:
-        """Give the first node of the body."""
-        return named_nodes("do", self._body)
-
     async def run(self, ctx: Context, msg: Message) -> Emission:
-        loop = Loop(ctx, self._body)
+        loop = Loop(ctx, self.config.do)
         holds, limit, mode = self.config.condition.call, self.config.max_rounds, self.config.mode
         entered = current = loop.enter(msg)
         collected: list[Json] = []

@@ -152,18 +152,7 @@ class _Builder:
             self._add_field_problem(base, label, problem)
         for where, text in _with_unknown(config):
             self._add_doubts((*base, *where), label, text, environment)
-        component = None if config is None else self._make(component_type, config, base, label)
-        if component is not None:
-            self._check_targets(component, base, label, environment)
-        return component
-
-    def _check_targets(self, component: Component[Any], base: Path, label: str, environment: Environment) -> None:
-        """Warn of nodes that a node runs and that do not exist; what a placeholder was to name has its own warning."""
-        for key, node_id in component.targets().items():
-            if node_id not in environment.nodes and "${" not in node_id:
-                text = f"{label}: {key} names no node: {node_id!r} does not exist"
-                hint = did_you_mean(node_id, [node.id for node in self.document.definition.nodes])
-                self.report.add("chain.unknown-target", self.document.path_to(base, key), text, hint)
+        return None if config is None else self._make(component_type, config, base, label)
 
     def _add_doubts(self, path: Path, label: str, text: Expression | Template, environment: Environment) -> None:
         from catenary.expr import Template

@@ -131,9 +131,9 @@ CODES: Final[dict[str, Code]] = {
         ),
         Code(
             "config.runs-itself",
-            "A node runs itself, be it through other nodes that its options name.",
-            "The id of a group stands in its own list, or in that of a group that it runs.",
-            "Remove the id from the list; to go round, use a loop.",
+            "A node runs itself each time that it runs, be it through other nodes that its options name.",
+            "The id of a group stands in its own list, or in that of a group that it runs, or a `ref` names itself.",
+            "Name another node; to go round, use a loop.",
         ),
         Code(
             "expression.syntax",
@@ -176,12 +176,6 @@ CODES: Final[dict[str, Code]] = {
             "A connection is made for a relation that the component never leaves by.",
             "The relation is misspelt; upper and lower case count.",
             "Use one of the relations that the text names.",
-        ),
-        _warning(
-            "chain.unknown-target",
-            "An option of a node names another node to run, and the chain has none of that id.",
-            "The id is misspelt, or the node was removed; each message that gets there leaves by `Failure`.",
-            "Correct the id, or add the node.",
         ),
         _warning(
             "chain.duplicate-connection",

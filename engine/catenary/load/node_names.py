@@ -1,4 +1,4 @@
-"""Nodes that are named in the options of others: each must exist, and none may run itself."""
+"""Nodes that are named in the options of others: each must exist, and none may run itself for ever."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class NodeNames:
                     text = f"{label}: {option} names no node: {other!r} does not exist"
                     hint = did_you_mean(other, self._known, f"the nodes are: {listed(self._known)}")
                     self._report.add("config.unknown-node", path, text, hint)
-                elif not hasattr(named, "node_references"):
+                elif named.always_runs:
                     self._runs.setdefault((node_id, other), (path, label))
 
     def lint(self) -> None:
-        """Report the nodes that would run themselves, be it through others."""
+        """Report the nodes that would run themselves without an end, be it through others."""
         from catenary.load.graph import cycles
 
         for cycle in cycles(list(self._known), list(self._runs)):

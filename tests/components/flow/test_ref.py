@@ -95,8 +95,29 @@ def test_a_thousand_rounds_over_a_reference_nest_nothing(load: Load) -> None:
     assert chain.run_sync("0").message.text == "1000"
 
 
-def test_a_reference_to_itself_is_too_deep(load: Load) -> None:
-    (end,) = load([("r:ref", {"targetId": "r"})]).run_sync("0").ends
+@pytest.mark.parametrize("tell_chain", [True, False])
+def test_a_reference_to_itself_is_refused(load: Load, tell_chain: bool) -> None:
+    with pytest.raises(ChainInvalid, match=r"the node runs itself: r -> r"):
+        load([("r:ref", {"targetId": "r", "tellChain": tell_chain})])
+
+
+def test_references_to_each_other_are_refused(load: Load) -> None:
+    with pytest.raises(ChainInvalid, match=r"the node runs itself: a -> b -> a"):
+        load([("a:ref", {"targetId": "b"}), ("b:ref", {"targetId": "a"})])
+
+
+def test_a_path_that_leads_back_to_its_reference_may_end(load: Load) -> None:
+    nodes = [
+        ("r:ref", {"targetId": "up", "tellChain": True}),
+        ("up:exprTransform", {"expr": "msg + 1"}),
+        ("c:exprFilter", {"expr": "msg < 5"}),
+    ]
+    (end,) = load(nodes, "up Success c, c True r").run_sync("0").ends
+    assert (end.node_id, end.relation, end.message.text) == ("r", "False", "5")
+
+
+def test_a_reference_to_itself_by_way_of_its_chain_is_too_deep(load: Load) -> None:
+    (end,) = load([("r:ref", {"targetId": "c:r"})], id="c").run_sync("0").ends
     assert "nested 100 deep" in end.message.metadata["errorMsg"]
 
 

@@ -21,12 +21,16 @@ def problems(engine: Engine, node_type: str, configuration: dict[str, Any]) -> l
 @pytest.mark.parametrize(("node_type", "key"), [("for", "do"), ("while", "do"), ("ref", "targetId")])
 def test_a_node_that_does_not_exist_is_guessed(engine: Engine, node_type: str, key: str) -> None:
     text = f"node 'first' ({node_type}): {key} names no node: 'doubel' does not exist"
-    assert problems(engine, node_type, {key: "doubel"}) == [("chain.unknown-target", text, "did you mean 'double'?")]
+    assert problems(engine, node_type, {key: "doubel"}) == [("config.unknown-node", text, "did you mean 'double'?")]
 
 
 @pytest.mark.parametrize("target", ["double", "node:double", "chain:elsewhere"])
 def test_what_exists_and_what_stands_elsewhere_is_no_problem(engine: Engine, target: str) -> None:
     assert problems(engine, "for", {"do": target}) == []
+
+
+def test_a_loop_that_is_its_own_body_is_no_problem_for_it_may_end(engine: Engine) -> None:
+    assert [*problems(engine, "for", {"do": "first"}), *problems(engine, "while", {"do": "first"})] == []
 
 
 def test_a_node_of_another_chain_is_no_problem(engine: Engine) -> None:
