@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from catenary import FAILURE, STREAM, Relation
@@ -65,10 +66,14 @@ async def run_members(
     if not node_ids:
         raise ValueError("nodeIds is empty")
     group = _Group(ctx, message, wanted, is_enough)
-    limit = asyncio.timeout(timeout_s if timeout_s > 0 else DEFAULT_TIMEOUT_S)
+    limit_s = timeout_s if timeout_s > 0 else DEFAULT_TIMEOUT_S
     try:
-        async with limit:
-            await group.run(node_ids)
+        if not any(map(ctx.needs_await, node_ids)):
+            await group.run_inline(node_ids, limit_s)
+        else:
+            await ctx.need_loop()
+            async with asyncio.timeout(limit_s):
+                await group.run(node_ids)
     except TimeoutError:
         raise RunTimeout("context deadline exceeded") from None
     if group.fault is not None:
@@ -92,6 +97,14 @@ class _Group:
             tasks = [group.create_task(self._run(number, node_id)) for number, node_id in enumerate(node_ids)]
             for task in tasks:
                 task.add_done_callback(lambda _: self._stop(tasks))
+
+    async def run_inline(self, node_ids: Sequence[str], limit_s: float) -> None:
+        """Run members that never wait, one after the other, which needs no event loop. Raises: TimeoutError."""
+        deadline = monotonic() + limit_s
+        for number, node_id in enumerate(node_ids):
+            if not self._is_over and monotonic() >= deadline:
+                raise TimeoutError
+            await self._run(number, node_id)
 
     def _stop(self, tasks: list[asyncio.Task[None]]) -> None:
         if self._is_over:

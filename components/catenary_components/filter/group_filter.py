@@ -34,6 +34,7 @@ class GroupFilter(Component[GroupFilterConfig]):
     """
 
     relations = (TRUE, FALSE, FAILURE)
+    waits = False
     examples = (
         Example(
             "one of two filters is enough; needs those nodes",

@@ -49,6 +49,7 @@ class GroupAction(Component[GroupActionConfig]):
     """
 
     relations = (SUCCESS, FAILURE)
+    waits = False
     examples = (
         Example(
             "a mail is sent and a record stored at the same time; needs those nodes",

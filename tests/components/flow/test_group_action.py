@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from catenary import End, Engine, Message
+from catenary import Component, Config, End, Engine, Message, Relation, register
+from catenary.component import Context
 from catenary.events import Event, NodeStarted
 
 Load = Callable[..., Any]
+
+
+@register("t/groupSlow", category="test")
+class Slow(Component[Config]):
+    """Keeps its thread for a while."""
+
+    def run(self, ctx: Context, msg: Message) -> Relation | str:
+        time.sleep(0.01)
+        return "Success"
 
 
 @pytest.fixture
@@ -285,3 +296,20 @@ metadata:
     assert (problem.code, problem.line, problem.column) == ("config.unknown-node", 4, 59)
     assert problem.text == "node 'g' (groupAction): nodeIds names no node: 'secnd' does not exist"
     assert problem.hint == "did you mean 'second'?"
+
+
+@pytest.mark.parametrize(("group", "relation"), [("groupAction", "Success"), ("groupFilter", "True")])
+def test_members_that_never_wait_need_no_event_loop(load: Load, engine: Engine, group: str, relation: str) -> None:
+    nodes = [(f"g:{group}", {"nodeIds": "a,absent,b", "matchNum": 1}), "a:comment", ("b:exprFilter", {"expr": "true"})]
+    (end,) = load(nodes).run_sync(MESSAGE).ends
+    assert (end.node_id, end.relation) == ("g", relation)
+    assert not engine.loops._idle
+
+
+def test_after_the_time_no_further_member_that_never_waits_begins(load: Load) -> None:
+    members = [f"m{number}" for number in range(500)]
+    nodes = [("g:groupAction", {"nodeIds": members, "timeout": 0.02}), *(f"{one}:t/groupSlow" for one in members)]
+    began = time.monotonic()
+    (end,) = load(nodes).run_sync(MESSAGE).ends
+    assert (end.relation, str(end.error)) == ("Failure", "context deadline exceeded")
+    assert time.monotonic() - began < 4  # all members together take 5 s at least
