@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticUndefined
 
 from catenary.jsontext import Json
+from catenary.references import NodeId, NodeIds, NodeOutput
 from catenary.relation import FAILURE, SUCCESS, Relation
 from catenary.runtime.context import Arrival, Context, End
 
@@ -18,7 +19,20 @@ if TYPE_CHECKING:
 
     from catenary.message import Message
 
-__all__ = ["Arrival", "Component", "Config", "Context", "Emission", "End", "Example", "option", "register"]
+__all__ = [
+    "Arrival",
+    "Component",
+    "Config",
+    "Context",
+    "Emission",
+    "End",
+    "Example",
+    "NodeId",
+    "NodeIds",
+    "NodeOutput",
+    "option",
+    "register",
+]
 
 Emission: TypeAlias = (
     "Relation | str | tuple[Relation | str, Message] | list[Relation | str | tuple[Relation | str, Message]] | None"
@@ -32,7 +46,8 @@ class Config(BaseModel):
 
     Names are snake_case here and camelCase in a chain. Values are read leniently: keys without regard to case, `"1"`
     for 1, `"true"` for true, a single value for a list of one; `null` counts as absent. Types: `str`, `int`, `float`,
-    `bool`, `Literal`, lists, dicts, nested `Config`s, and `Template`, `Expression` and `Script` of `catenary.expr`.
+    `bool`, `Literal`, lists, dicts, nested `Config`s, `Template`, `Expression` and `Script` of `catenary.expr`, and
+    `NodeId`, `NodeIds` and `NodeOutput` for nodes of the same chain.
     """
 
     model_config = ConfigDict(

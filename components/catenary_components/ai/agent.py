@@ -257,7 +257,7 @@ def _result(ends: list[End]) -> Message:
     last = [end for end in ends if end.relation != STREAM]
     failed = next((end for end in last if end.relation == FAILURE), None)
     if failed is not None:
-        raise failed.error or NodeFailure(metadata_text(failed.message.metadata.get("errorMsg")))
+        raise failed.error or NodeFailure(failed.reason)
     if not last:
         raise CatenaryError("the agent ended without an answer")
     return last[-1].message

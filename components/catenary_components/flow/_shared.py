@@ -1,11 +1,12 @@
-"""Results of several branches put into one message."""
+"""What flow components share: cases to choose among, and results of several branches put into one message."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from catenary import JSON, Expression
+from catenary.component import Config, option
 from catenary.jsontext import dumps_in_order
-from catenary.message import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,6 +16,25 @@ if TYPE_CHECKING:
 
 MAX_TOGETHER: Final = 32 * 2**20
 """Characters that the payloads in one list may have."""
+
+
+class Case(Config):
+    """A condition, and the way that it opens."""
+
+    case: Expression = option(help="The condition.", examples=["msg.temperature > 50"])
+    then: str = option(min_length=1, help="The relation to leave by when it holds.", examples=["Hot"])
+
+
+class CasesConfig(Config):
+    """Settings of nodes that choose among cases."""
+
+    cases: list[Case] = option(
+        [
+            {"case": "msg.temperature>=20 && msg.temperature<=50", "then": "Case1"},
+            {"case": "msg.temperature>50", "then": "Case2"},
+        ],
+        help="The cases, tried in this order.",
+    )
 
 
 def wrapped(branches: Iterable[tuple[Message, str, str]]) -> str:

@@ -72,12 +72,6 @@ def _together(ends: list[End], msg: Message) -> Emission:
     for end in ends:
         if end.relation != FAILURE:
             metadata.update(end.message.metadata)
-    payload = wrapped((end.message, _error_of(end), end.node_id) for end in ends)
+    payload = wrapped((end.message, end.reason, end.node_id) for end in ends)
     result = msg.with_data(payload, JSON).with_metadata(metadata)
-    return fail(failed[-1].error or _error_of(failed[-1]), result) if failed else (SUCCESS, result)
-
-
-def _error_of(end: End) -> str:
-    if end.relation != FAILURE:
-        return ""
-    return str(end.error or end.message.metadata.get("errorMsg", "") or "failed")
+    return fail(failed[-1].error or failed[-1].reason, result) if failed else (SUCCESS, result)

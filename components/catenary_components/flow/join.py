@@ -54,27 +54,15 @@ class Join(Component[JoinConfig]):
         if self.config.merge_to_map:
             payload: Any = merged((arrival.message, arrival.sender) for arrival in msg)
         else:
-            payload = wrapped((arrival.message, _error_of(arrival), arrival.sender) for arrival in msg)
+            payload = wrapped((arrival.message, arrival.reason, arrival.sender) for arrival in msg)
         result = first.with_data(payload, JSON).with_metadata(_metadata_of(msg))
-        errors = "".join(
-            f"NodeId={arrival.sender},Err={_error_of(arrival)} " for arrival in msg if _has_failed(arrival)
-        )
+        errors = "".join(f"NodeId={arrival.sender},Err={arrival.reason} " for arrival in msg if arrival.has_failed)
         return fail(errors, result) if errors else (SUCCESS, result)
-
-
-def _has_failed(arrival: Arrival) -> bool:
-    return arrival.error is not None or arrival.relation == FAILURE
-
-
-def _error_of(arrival: Arrival) -> str:
-    if not _has_failed(arrival):
-        return ""
-    return str(arrival.error or arrival.message.metadata.get("errorMsg", "") or "failed")
 
 
 def _metadata_of(arrivals: list[Arrival]) -> dict[str, Any]:
     metadata = dict(arrivals[0].message.metadata)
     for arrival in arrivals:
-        if not _has_failed(arrival):
+        if not arrival.has_failed:
             metadata.update(arrival.message.metadata)
     return metadata

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from catenary import DEFAULT, Expression, Relation
-from catenary.component import Component, Config, Context, Example, option, register
+from catenary import DEFAULT, Relation
+from catenary.component import Component, Context, Example, register
 from catenary.errors import ExpressionError
+
+from ._shared import CasesConfig
 
 if TYPE_CHECKING:
     from catenary import Message
@@ -15,23 +17,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-class SwitchCase(Config):
-    """One case of a `switch`."""
-
-    case: Expression = option(help="The condition.", examples=["msg.temperature > 50"])
-    then: str = option(min_length=1, help="The relation to leave by when it holds.", examples=["Hot"])
-
-
-class SwitchConfig(Config):
+class SwitchConfig(CasesConfig):
     """Settings of one `switch` node."""
-
-    cases: list[SwitchCase] = option(
-        [
-            {"case": "msg.temperature>=20 && msg.temperature<=50", "then": "Case1"},
-            {"case": "msg.temperature>50", "then": "Case2"},
-        ],
-        help="The cases, tried in this order.",
-    )
 
 
 @register("switch", category="common", since="0.1", label="Switch")

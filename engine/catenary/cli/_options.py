@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from catenary.cli._origins import is_secret_name
-from catenary.component import Config
+from catenary.component import Config, NodeIds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def _inside(option: Option) -> Iterator[Option]:
         yield from _of_config(option, compiled)
     elif isinstance(compiled, dict) and isinstance(option.written, dict):
         yield from _of_mapping(option, cast("dict[Any, Any]", compiled))
-    elif isinstance(compiled, (list, tuple)):
+    elif isinstance(compiled, (list, tuple)) and not isinstance(compiled, NodeIds):
         yield from _of_list(option, cast("list[Any]", compiled))
     else:
         yield option

@@ -29,6 +29,11 @@ class Expression(Formula):
         super().__init__(source, program.call, program.references)
         self.program = program
 
+    @property
+    def is_range(self) -> bool:
+        """True when the expression as a whole is a range `a..b` of whole numbers."""
+        return self.program.is_range
+
     @classmethod
     def compile(cls, source: str, environment: Environment | None = None) -> Self:
         """Compile an expression.

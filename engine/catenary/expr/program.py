@@ -14,6 +14,7 @@ from catenary.expr.functions.table import functions_of
 from catenary.expr.lower import Scope, lower
 from catenary.expr.parser import parse
 from catenary.expr.problems import place, shorten, syntax_problem
+from catenary.expr.syntax import Binary
 from catenary.message import Message
 
 if TYPE_CHECKING:
@@ -41,12 +42,14 @@ class Program:
         references: The ids of the nodes whose output it reads.
         has_unknown: True when there is a name that nothing, or at most a key of the metadata, is known by, or an
             unknown function.
+        is_range: True when it is a range `a..b` as a whole.
     """
 
     call: Callable[..., Json]
     tree: ast.expr
     references: frozenset[str]
     has_unknown: bool
+    is_range: bool = False
 
 
 def compile_program(
@@ -77,10 +80,12 @@ def compile_program(
         functions = functions_of(environment)
         scope = Scope(environment.nodes, functions, metadata_names=in_template)
         with _nesting(source, start, kind):
-            tree = lower(parse(source, start, stop, kind), source, kind, scope)
+            syntax = parse(source, start, stop, kind)
+            tree = lower(syntax, source, kind, scope)
             explain = _explainer(source, start, stop, kind, environment)
             call = compile_closure(tree, environment, functions, explain, with_metadata=in_template)
-        return Program(call, tree, frozenset(scope.references), scope.has_unknown)
+        is_range = isinstance(syntax, Binary) and syntax.operator == ".."
+        return Program(call, tree, frozenset(scope.references), scope.has_unknown, is_range)
 
     return _kept(environment, (source, start, stop, kind, in_template), make)
 

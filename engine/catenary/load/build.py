@@ -13,6 +13,7 @@ from catenary.errors import ConfigError, ExpressionError, ScriptError, TemplateE
 from catenary.load.decode import FieldProblem, decode, first_line
 from catenary.load.lint import Report, lint
 from catenary.load.names import did_you_mean
+from catenary.load.node_names import NodeNames
 from catenary.load.places import entries, value_at
 from catenary.load.settings import Settings, environment_of, read_chain_settings
 
@@ -58,6 +59,7 @@ class _Builder:
         self.registry = registry
         self.settings = settings
         self.report = Report(document)
+        self.node_names = NodeNames(self.report, dict.fromkeys(node.id for node in document.definition.nodes))
 
     def build(self) -> tuple[list[tuple[NodeDefinition, Component[Any]]], list[Problem]]:
         definition = self.document.definition
@@ -80,6 +82,7 @@ class _Builder:
             if component is not None:
                 built.append((node, component))
         built += self._chain_nodes(environment)
+        self.node_names.lint()
         lint(self.report, components, self.settings, own)
         return built, self.report.sorted(strict=self.settings.strict or own.strict)
 
@@ -144,6 +147,7 @@ class _Builder:
             if name.startswith("vars."):
                 hint = f"add {name[5:]!r} to ruleChain.configuration.vars"
             self.report.add("chain.unresolved-placeholder", (*base, *where), text, hint)
+        self.node_names.add(node.id, label, base, config)
         for problem in problems:
             self._add_field_problem(base, label, problem)
         for where, text in _with_unknown(config):

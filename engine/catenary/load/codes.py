@@ -130,6 +130,12 @@ CODES: Final[dict[str, Code]] = {
             "Give a value as the text says; `catenary components TYPE` shows all options.",
         ),
         Code(
+            "config.runs-itself",
+            "A node runs itself each time that it runs, be it through other nodes that its options name.",
+            "The id of a group stands in its own list, or in that of a group that it runs, or a `ref` names itself.",
+            "Name another node; to go round, use a loop.",
+        ),
+        Code(
             "expression.syntax",
             "An expression cannot be compiled.",
             "A bracket or operator is missing, or a function is not known.",
@@ -194,6 +200,12 @@ CODES: Final[dict[str, Code]] = {
             "An expression or template names a variable that is unknown but like a known one, or an unknown function.",
             "The name is misspelt, or the function is registered later; an unknown variable is nil.",
             "Correct the name; register functions of the host program before the chain is loaded.",
+        ),
+        _warning(
+            "config.unknown-node",
+            "An option of a node names a node that does not exist.",
+            "The id is misspelt, or the node was removed.",
+            "Correct the id; upper and lower case count.",
         ),
         _warning(
             "config.deprecated-option",

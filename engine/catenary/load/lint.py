@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from catenary.errors import Problem
 from catenary.load.codes import hint_of, severity_of
-from catenary.load.names import did_you_mean
+from catenary.load.names import did_you_mean, listed
 from catenary.load.places import entries, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from catenary.component import Component
     from catenary.definition import ChainDefinition, Connection
@@ -115,8 +115,8 @@ def _lint_connections(report: Report, components: Mapping[str, type[Component[An
         missing = [(key, node_id) for key, node_id, is_node in ends if not node_id or (is_node and node_id not in ids)]
         for key, node_id in missing:
             text = f"{key} names no node: {node_id!r} does not exist" if node_id else f"the connection has no {key}"
-            listed = "the nodes are: " + _listed(ids) if is_inside or key == "fromId" else "name the chain to run"
-            report.add("chain.unknown-node", document.path_to(path, key), text, did_you_mean(node_id, ids, listed))
+            otherwise = "the nodes are: " + listed(ids) if is_inside or key == "fromId" else "name the chain to run"
+            report.add("chain.unknown-node", document.path_to(path, key), text, did_you_mean(node_id, ids, otherwise))
         if connection.from_id in components:
             _lint_relation(report, path, connection, components[connection.from_id], ids[connection.from_id].type)
         if missing:
@@ -129,11 +129,6 @@ def _lint_connections(report: Report, components: Mapping[str, type[Component[An
         if is_inside:
             good.append((path, connection))
     return good
-
-
-def _listed(names: Iterable[str]) -> str:
-    every = list(names)
-    return ", ".join(every[:10]) + (", ..." if len(every) > 10 else "") if every else "none"
 
 
 def _lint_relation(

@@ -20,6 +20,12 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     return by_lower[matches[0]] if matches else None
 
 
+def listed(names: Iterable[str]) -> str:
+    """Give the first names as a text."""
+    first = list(islice(names, 11))
+    return ", ".join(first[:10]) + (", ..." if len(first) > 10 else "") if first else "none"
+
+
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Give the hint `did you mean 'x'?`, or another hint when nothing is like the name."""
     guess = closest(name, known)

@@ -68,13 +68,19 @@ class Step:
 
 
 class AsyncStep(Step):
-    """A node whose `run` is awaited. `waits` is False when it awaits nothing but the kernel."""
+    """A node whose `run` is awaited.
 
-    __slots__ = ("waits",)
+    Attributes:
+        waits: False when it awaits nothing but the kernel.
+        keeps_output: True when what it emits on the way is kept for other nodes.
+    """
+
+    __slots__ = ("keeps_output", "waits")
 
     def __init__(self, owner: Any, node: NodeDefinition, component: Component[Any], index: int) -> None:
         super().__init__(owner, node, component, index)
         self.waits = True
+        self.keeps_output = False
 
 
 class EndStep(Step):
@@ -177,6 +183,7 @@ class Placed:
     run: Callable[..., Any]
     is_async: bool
     waits: bool
+    keeps_output: bool = False
 
 
 def compile_chain(
@@ -221,6 +228,7 @@ def _make_step(owner: Any, placed: Placed, index: int) -> Step:
     step.run = placed.run
     if isinstance(step, AsyncStep):
         step.waits = placed.waits
+        step.keeps_output = placed.keeps_output
     return step
 
 

@@ -219,6 +219,12 @@ class Context:
 
             await ask_for_loop(root)
 
+    def needs_await(self, node_id: str) -> bool:
+        """Tell whether a node of this chain is awaited; one that is not, or does not exist, needs no event loop."""
+        from catenary.runtime.compiled import AsyncStep
+
+        return isinstance(self.chain.compiled.by_id.get(node_id), AsyncStep)
+
     def run_chain(
         self,
         chain: Chain | str,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from catenary.relation import Relation
+from catenary.message import metadata_text
+from catenary.relation import FAILURE, Relation
 
 if TYPE_CHECKING:
     from catenary.message import Message
@@ -35,6 +36,11 @@ class End(NamedTuple):
         """True when the node sent nothing on, so that the message is what came in and no answer."""
         return self.relation is NOTHING
 
+    @property
+    def reason(self) -> str:
+        """Why the branch ended as `Failure`, in words; empty when it did not."""
+        return _reason(self.error, self.message) if self.relation == FAILURE else ""
+
 
 class Arrival(NamedTuple):
     """One message that reached a join.
@@ -50,3 +56,18 @@ class Arrival(NamedTuple):
     sender: str
     error: BaseException | None
     relation: Relation | str
+
+    @property
+    def has_failed(self) -> bool:
+        """True when it came by `Failure`, or with an error."""
+        return self.error is not None or self.relation == FAILURE
+
+    @property
+    def reason(self) -> str:
+        """What went wrong, in words; empty when nothing did."""
+        return _reason(self.error, self.message) if self.has_failed else ""
+
+
+def _reason(error: BaseException | None, message: Message) -> str:
+    told = "" if error is None else str(error)
+    return told or metadata_text(message.metadata.get("errorMsg")) or "failed"

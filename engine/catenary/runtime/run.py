@@ -55,6 +55,7 @@ class Run(InlineRun):
         stopping: Why the run is being stopped: one of the texts above, or None. Asked of the root.
         fault: The error of the kernel, or of the host's code, that ends this run.
         task: The asyncio task that drives the run, once somebody needs to know it.
+        since: When the run last gave way to others between sub-runs, on the monotonic clock. Asked of the root.
         cancelling: How often that task had been asked to stop when the run began.
         cancels: 1 once the kernel itself has cancelled the task.
         has_loop: False while the run is driven by hand, without an event loop. Asked of the root.
@@ -78,6 +79,7 @@ class Run(InlineRun):
     timer: asyncio.TimerHandle | None = None
     deadline: float | None = None
     cancelling = 0
+    since = 0.0
     cancels = 0
     outputs: dict[str, Message] | None = None
     _root: Run | None = None
@@ -229,7 +231,10 @@ class Run(InlineRun):
         crew = Crew(self, [], depth)
         made = len(self.ends)
         try:
-            self.emit(ctx._step, relation, message, crew.ready)
+            step = ctx._step
+            if isinstance(step, AsyncStep) and step.keeps_output:
+                ctx.keep_output(message)
+            self.emit(step, relation, message, crew.ready)
             if self.watch is not None:
                 self.watch.emitted(ctx, relation, message)
             if self.attended:
@@ -325,6 +330,28 @@ class Run(InlineRun):
                 await self.each(end)
         if self.compiled.limits.stop_on_failure and any(end.relation == FAILURE for end in fresh):
             raise Halt(CANCELLED)
+
+    def is_due(self) -> bool:
+        """Tell whether sub-runs have kept the event loop, or the clock unread, for long enough. Asked of the root."""
+        now = monotonic()
+        if not self.since:
+            self.since = now
+        return now - self.since >= SLICE_S
+
+    async def give_way(self) -> None:
+        """Let others run between two sub-runs, and stop a run that is out of time. Asked of the root.
+
+        Raises:
+            CancelledError: When the run is being stopped.
+        """
+        if self.deadline is not None and monotonic() >= self.deadline and self.stopping is None:
+            self.stopping = EXPIRED
+            self.live = False
+        if self.has_loop:
+            await asyncio.sleep(0)
+        self.since = monotonic()
+        if not self.live:
+            raise CancelledError
 
     async def _breathe(self, since: float, token: Token) -> float:
         """Look at the clock: stop a run that is out of time, and let others run after a while."""

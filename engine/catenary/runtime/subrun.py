@@ -53,7 +53,7 @@ def run_node(
     if node_id not in compiled.by_id:
         raise EngineError(f"node id={node_id} not found", hint=f"the chain {chain.id!r} has no such node")
     part = chain.part(compiled, node_id, follow=follow)
-    return _perform(ctx, chain, part, message, None, each, scope)
+    return _perform(ctx, chain, part, message, None, each, scope, is_part=chain is ctx.chain)
 
 
 def _compiled(ctx: Context, chain: Chain) -> Compiled:
@@ -68,6 +68,8 @@ async def _perform(
     start: str | Iterable[str] | None,
     each: Each | None,
     scope: Values | None,
+    *,
+    is_part: bool = False,
 ) -> list[End]:
     run, crew = ctx._run, ctx._crew
     if run is None or crew is None:
@@ -75,8 +77,14 @@ async def _perform(
             f"node {ctx.node_id!r}: only an async def run may run chains and nodes, and only while it runs"
         )
     run.check(ctx)
+    if run.root.is_due():  # a loop of short sub-runs would keep the others waiting
+        await run.root.give_way()
     depth = run.deeper(crew.depth)
     sub = Run.inside(run, compiled, ctx.visit, depth, each)
+    if is_part:  # nodes of one chain see each other's outputs
+        if run.outputs is None:
+            run.outputs = {}
+        sub.outputs = run.outputs
     if scope is not None:
         sub.scope = Scope(scope, run.scope)
     try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from catenary.events import BranchEnded, Event, NodeEmitted, NodeEvent, NodeFinished, NodeStarted, deliver
 from catenary.relation import Failed
-from catenary.runtime.compiled import Placed
 from catenary.runtime.emission import failure, first_of, pairs_of
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
     from catenary.message import Message
     from catenary.relation import Relation
+    from catenary.runtime.compiled import Placed
     from catenary.runtime.context import Context
     from catenary.runtime.ends import Arrival, End
     from catenary.runtime.run import Run
@@ -135,4 +136,4 @@ def observed(placed: Placed) -> Placed:
         watch.leave(ctx, shown, emission, time.perf_counter() - began)
         return emission
 
-    return Placed(placed.node, placed.component, awaited if placed.is_async else called, placed.is_async, placed.waits)
+    return replace(placed, run=awaited if placed.is_async else called)

@@ -59,7 +59,7 @@ def weave(node: NodeDefinition, component: Component[Any], *, keeps_output: bool
         run, is_async, waits = _retried(run, policy, is_async=is_async), True, True
     if keeps_output:
         run = _kept(run, is_async=is_async)
-    return Placed(node, component, run, is_async, waits)
+    return Placed(node, component, run, is_async, waits, keeps_output)
 
 
 def _never(_ctx: Context, _message: Any) -> None:

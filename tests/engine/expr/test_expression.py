@@ -202,3 +202,11 @@ def test_expressions_of_one_shape_are_told_apart() -> None:
     with pytest.raises(ExpressionError, match=r"'msg\.s \+ 5', line 1, column 1: '\+' cannot take string and int"):
         third.evaluate(message)
     assert first.call.__code__ is third.call.__code__
+
+
+@pytest.mark.parametrize(
+    ("source", "is_range"),
+    [("1..3", True), ("(1..msg.n)", True), ("${1..3}", True), ("map(1..3, #)", False), ("[1, 2]", False)],
+)
+def test_a_range_as_a_whole_is_told_from_other_lists(source: str, is_range: bool) -> None:
+    assert Expression.compile(source).is_range is is_range

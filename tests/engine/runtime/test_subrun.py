@@ -302,3 +302,29 @@ def test_loop_that_came_by_each_serves_the_sub_run(engine):
     load(engine, {"s": None, "a": None, "b": flow(passing)}, ["s a", "s b"], id="sub")
     outcome = load(engine, {"c": flow(run), "w": turn}, ["c w"]).run_sync("x")
     assert ways(outcome) == ["w Success", "w Success"]
+
+
+async def test_short_sub_runs_one_after_the_other_let_others_run(engine):
+    async def many(ctx, msg):
+        for _ in range(3000):
+            await ctx.run_node("b", msg)
+        return SUCCESS
+
+    task = asyncio.create_task(load(engine, {"a": Kind("t/flow", many), "b": None}).run(""))
+    turns = 0
+    while not task.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns >= 5
+    assert task.result().ok
+
+
+@pytest.mark.parametrize("is_sync", [True, False])
+async def test_short_sub_runs_without_end_are_stopped_in_time(engine, is_sync):
+    async def many(ctx, msg):
+        while True:
+            await ctx.run_node("b", msg)
+
+    chain = load(engine, {"a": Kind("t/flow", many), "b": None})
+    outcome = chain.run_sync("", timeout=0.02) if is_sync else await chain.run("", timeout=0.02)
+    assert outcome.status == "cancelled"

@@ -39,5 +39,5 @@ class ChainWork:
         answers = [end for end in ends if end.relation != STREAM]
         failed = next((end for end in answers if end.relation == FAILURE), None)
         if failed is not None:
-            raise failed.error or NodeFailure(str(failed.message.metadata.get("errorMsg", "the chain failed")))
+            raise failed.error or NodeFailure(failed.reason)
         return answers[-1].message.text if answers else ""

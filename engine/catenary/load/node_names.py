@@ -1,0 +1,85 @@
+"""Nodes that are named in the options of others: each must exist, and none may run itself for ever."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from pydantic import BaseModel
+
+from catenary.load.names import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from catenary.load.lint import Report
+    from catenary.load.places import Path
+
+
+class NodeNames:
+    """Collects what the options of each node name, and reports what is wrong with it.
+
+    Args:
+        report: The problems are added to it.
+        known: The ids of the nodes of the chain.
+    """
+
+    def __init__(self, report: Report, known: Collection[str]) -> None:
+        self._report = report
+        self._known = known
+        self._runs: dict[tuple[str, str], tuple[Path, str]] = {}
+
+    def add(self, node_id: str, label: str, base: Path, config: Any) -> None:
+        """Look at the settings of a node; `base` is the path of its configuration."""
+        if not _may_name(config.__class__):
+            return
+        for path, named in _named(config, base):
+            option = next(str(part) for part in reversed(path) if isinstance(part, str))
+            for other in dict.fromkeys(named.named_nodes):
+                if "${" in other:  # nothing is set for the placeholder, which has a warning of its own
+                    continue
+                if other not in self._known:
+                    text = f"{label}: {option} names no node: {other!r} does not exist"
+                    hint = did_you_mean(other, self._known, f"the nodes are: {listed(self._known)}")
+                    self._report.add("config.unknown-node", path, text, hint)
+                elif named.always_runs:
+                    self._runs.setdefault((node_id, other), (path, label))
+
+    def lint(self) -> None:
+        """Report the nodes that would run themselves without an end, be it through others."""
+        from catenary.load.graph import cycles
+
+        for cycle in cycles(list(self._known), list(self._runs)):
+            path, label = self._runs[cycle[0], cycle[1]]
+            self._report.add("config.runs-itself", path, f"{label}: the node runs itself: {' -> '.join(cycle)}")
+
+
+@lru_cache(maxsize=1024)
+def _may_name(config_type: type[Any]) -> bool:
+    """Tell whether settings of a class have options that name nodes: most have none, and are not looked through."""
+    seen: set[Any] = set()
+    waiting: list[Any] = [config_type]
+    while waiting:
+        kind = waiting.pop()
+        if hasattr(kind, "named_nodes"):
+            return True
+        waiting += get_args(kind)
+        if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in seen:
+            seen.add(kind)
+            waiting += [field.annotation for field in kind.model_fields.values()]
+    return False
+
+
+def _named(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """Give each value in settings that names nodes, and where it stands."""
+    if hasattr(value, "named_nodes"):
+        yield path, value
+    elif isinstance(value, list | tuple):
+        for index, element in enumerate(cast("list[Any]", value)):
+            yield from _named(element, (*path, index))
+    elif isinstance(value, dict):
+        for key, held in cast("dict[str, Any]", value).items():
+            yield from _named(held, (*path, key))
+    elif isinstance(value, BaseModel):
+        for name, field in type(value).model_fields.items():
+            yield from _named(getattr(value, name), (*path, field.alias or name))

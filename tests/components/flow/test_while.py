@@ -1,0 +1,122 @@
+"""`while`: a part of the chain for as long as a condition holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from catenary import Chain, ChainInvalid, Engine, Message, Outcome, fail
+
+Load = Callable[..., Chain]
+
+COUNT = ("b:exprTransform", {"mapping": {"n": "msg.n + 1"}})
+
+
+def loop(load: Load, message: Any, **configuration: Any) -> Outcome:
+    return load([("w:while", {"condition": "msg.n < 3", "do": "b", **configuration}), COUNT]).run_sync(message)
+
+
+@pytest.mark.parametrize(
+    ("mode", "data", "metadata"),
+    [
+        (0, '{"n":0}', {"k": "v"}),
+        (1, '[{"n":1},{"n":2},{"n":3}]', {"k": "v", "_loopIndex": "3"}),
+        (2, '{"n":3}', {"k": "v", "_loopIndex": "3"}),
+    ],
+    ids=["ignore", "merge", "replace"],
+)
+def test_the_mode_says_what_becomes_of_results(load: Load, mode: int, data: str, metadata: dict[str, str]) -> None:
+    (end,) = loop(load, Message({"n": 0}, "T", metadata={"k": "v"}), mode=mode).ends
+    assert (end.relation, end.message.text, end.message.type) == ("Success", data, "T")
+    assert dict(end.message.metadata) == metadata
+
+
+@pytest.mark.parametrize(("mode", "data"), [(0, '{"n":9}'), (1, "[]"), (2, '{"n":9}')])
+def test_without_a_round_the_message_goes_on(load: Load, mode: int, data: str) -> None:
+    message = loop(load, {"n": 9}, mode=mode).message
+    assert message.text == data
+    assert dict(message.metadata) == ({"_loopIndex": "0"} if mode else {})
+
+
+@pytest.mark.parametrize(
+    ("value", "rounds"),
+    [("true", 1), ('"TRUE"', 1), ("7", 1), ("-1", 1), ("0.5", 1)]
+    + [(value, 0) for value in ("false", "0", "0.0", '"yes"', '"1"', "null", "[1]", "{}")],
+)
+def test_a_condition_holds_by_its_value(load: Load, value: str, rounds: int) -> None:
+    nodes = [("w:while", {"condition": "msg", "do": "b"}), ("b:exprTransform", {"expr": "false"})]
+    assert load(nodes).run_sync(Message(value)).message.metadata["_loopIndex"] == str(rounds)
+
+
+def test_the_condition_sees_the_number_of_the_round(load: Load) -> None:
+    assert loop(load, {"n": 0}, condition="int(metadata._loopIndex) < 5").message.text == '{"n":5}'
+
+
+def test_the_branch_that_ends_last_gives_the_next_round(load: Load) -> None:
+    nodes = [
+        ("w:while", {"condition": "msg.n < 2", "do": "s", "mode": 1}),
+        "s:fork",
+        ("a:exprTransform", {"mapping": {"n": "msg.n + 10"}}),
+        ("b:exprTransform", {"mapping": {"n": "msg.n + 1"}}),
+    ]
+    message = load(nodes, "s Success a, s Success b").run_sync({"n": 0}).message
+    assert message.text == '[{"n":10},{"n":1},{"n":11},{"n":2}]'
+
+
+def test_a_body_that_fails_stops_the_loop_with_its_message(load: Load, engine: Engine) -> None:
+    def up(ctx: Any, msg: Message) -> Any:
+        number = msg.value["n"]
+        return fail("enough", msg.with_data("?")) if number == 2 else ("Success", msg.with_data({"n": number + 1}))
+
+    engine.function("up")(up)
+    nodes = [("w:while", {"condition": "true", "do": "b"}), ("b:functions", {"functionName": "up"})]
+    (end,) = load(nodes).run_sync({"n": 0}).ends
+    assert (end.relation, end.message.text, str(end.error)) == ("Failure", '{"n":2}', "enough")
+    assert dict(end.message.metadata) == {"_loopIndex": "2", "errorMsg": "enough"}
+
+
+def test_a_condition_that_fails_is_a_failure(load: Load) -> None:
+    assert loop(load, "{}", condition="msg.n + 1 > 2").ends[0].relation == "Failure"
+
+
+def test_more_rounds_than_allowed_are_a_failure(load: Load) -> None:
+    assert loop(load, {"n": 0}, maxRounds=3).ok
+    (end,) = loop(load, {"n": 0}, maxRounds=2).ends
+    assert (end.relation, end.message.text) == ("Failure", '{"n":2}')
+    assert end.message.metadata["errorMsg"] == "the condition still holds after 2 rounds, which is maxRounds"
+
+
+def test_ten_thousand_rounds_are_no_trouble(load: Load) -> None:
+    assert loop(load, {"n": 0}, condition="msg.n < 20000", mode=0).ok
+
+
+def test_a_missing_body_is_a_failure(load: Load) -> None:
+    (end,) = loop(load, {"n": 0}, do="absent").ends
+    assert end.message.metadata["errorMsg"] == "node id=absent not found"
+
+
+def test_loops_nest_in_a_chain_of_their_own(load: Load) -> None:
+    inner = load([("w:while", {"condition": "msg.n % 10 != 0", "do": "b"}), COUNT]).id
+    nodes = [
+        ("w:while", {"condition": "msg.n < 25", "do": "b"}),
+        COUNT,
+        ("i:flow", {"targetId": inner, "extend": True}),
+    ]
+    assert load(nodes, "b Success i").run_sync({"n": 0}).message.text == '{"n":30}'
+
+
+@pytest.mark.parametrize(
+    ("configuration", "text"),
+    [
+        ({}, "the option 'do' is required"),
+        ({"do": " "}, "do is empty"),
+        ({"do": "b", "condition": " "}, "the expression is empty"),
+        ({"do": "b", "mode": 3}, "mode must be at most 2"),
+        ({"do": "b", "maxRounds": -1}, "maxRounds must be at least 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(load: Load, configuration: dict[str, Any], text: str) -> None:
+    with pytest.raises(ChainInvalid, match=text):
+        load([("w:while", configuration)])
