@@ -6,28 +6,29 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from catenary.chain import Chain
 from catenary.clock import SystemClock
 from catenary.defaults import ChainDefaults
-from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
+from catenary.errors import EngineError
 from catenary.events import Bus
 from catenary.host import EXPRESSIONS, SCRIPTS, HostLibrary
+from catenary.pool import ChainPool
 from catenary.runtime.entry import Loops, perform
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from catenary.cache import Cache
+    from catenary.chain import Chain
     from catenary.clock import Clock
+    from catenary.errors import Problem
     from catenary.events import Event, Listener
     from catenary.http import HttpClients, WebTexts
     from catenary.jsontext import Json
     from catenary.load import Document, Settings
     from catenary.message import Message
     from catenary.outcome import Outcome
+    from catenary.pool import Source
     from catenary.registry import Registry
-
-    Source = str | Path | dict[str, Json] | Document
 
 AnyT = TypeVar("AnyT")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
@@ -73,7 +74,7 @@ class Engine:
         self.loops = Loops()
         self._host = HostLibrary(host_functions or {})
         self._roots = tuple(Path(root) for root in roots)
-        self._defaults = defaults or ChainDefaults()
+        self.defaults = defaults or ChainDefaults()
         self._allowed_hosts = tuple(allowed_hosts)
         self._allow_link_local = allow_link_local
         self._allow_web_includes = allow_web_includes
@@ -82,10 +83,7 @@ class Engine:
         self._http: HttpClients | None = None
         self._cache = cache
         self.bus = Bus()
-        self._chains: dict[str, Chain] = {}
-        self._documents: dict[str, str] = {}
-        self._retired: list[Chain] = []
-        self._closed = False
+        self._pool = ChainPool(self)
 
     # What chains share
 
@@ -205,21 +203,7 @@ class Engine:
             ChainInvalid: When the chain has errors; it lists all of them.
             ChainError: When another chain has the id. The same text again gives the chain that is there.
         """
-        document = self._read(source)
-        chain_id = id if id is not None else document.definition.id
-        present = self._chains.get(chain_id)
-        if present is not None:
-            if self._documents[chain_id] == repr(document.value):  # by its text: 1 is not true
-                return present
-            raise ChainError(
-                f"chain.duplicate-id: a chain with the id {chain_id!r} is loaded already, and it is another one",
-                file=document.file,
-                hint="use engine.reload(...) to replace it, or give it another id",
-            )
-        chain = self._make(document, chain_id)
-        self._chains[chain_id] = chain
-        self._documents[chain_id] = repr(document.value)
-        return chain
+        return self._pool.load(source, id)
 
     def reload(self, source: Source, *, id: str | None = None) -> Chain:  # noqa: A002 - the field's name in a chain
         """Replace a chain by another version, or load it when it is not there yet. Nobody waits.
@@ -230,17 +214,7 @@ class Engine:
         Raises:
             ChainError: As for `load`.
         """
-        document = self._read(source)
-        chain_id = id if id is not None else document.definition.id
-        chain = self._make(document, chain_id)
-        present = self._chains.get(chain_id)
-        if present is not None:
-            chain.version = present.version + 1
-        self._chains[chain_id] = chain
-        self._documents[chain_id] = repr(document.value)
-        if present is not None:
-            self._retire(present)
-        return chain
+        return self._pool.reload(source, id)
 
     def make(self, source: Source) -> Chain:
         """Make a chain without keeping it under its id: for a component that runs a chain of its own and closes it.
@@ -248,31 +222,20 @@ class Engine:
         Raises:
             ChainError: As for `load`.
         """
-        document = self._read(source)
-        return self._make(document, document.definition.id)
+        return self._pool.make(source)
 
     def remove(self, chain_id: str) -> None:
         """Take a chain out of service; runs on it finish. Raises: EngineError: when there is no such chain."""
-        chain = self.get(chain_id)
-        del self._chains[chain_id]
-        del self._documents[chain_id]
-        self._retire(chain)
-        self._clear_cache(chain_id)
+        self._pool.remove(chain_id)
 
     def get(self, chain_id: str) -> Chain:
         """Give the present version of a chain. Raises: EngineError: when there is no such chain."""
-        chain = self._chains.get(chain_id)
-        if chain is None:
-            if self._closed:
-                raise EngineError("the engine is closed", hint="run messages before it is closed")
-            known = ", ".join(sorted(repr(name) for name in self._chains)) or "none"
-            raise EngineError(f"ruleChain id={chain_id} not found", hint=f"loaded chains: {known}")
-        return chain
+        return self._pool.get(chain_id)
 
     @property
     def chains(self) -> Mapping[str, Chain]:
         """The present version of each chain, by id."""
-        return dict(self._chains)
+        return dict(self._pool.present)
 
     def check(self, source: Source) -> list[Problem]:
         """Give everything that is wrong with a chain, warnings included, in order of place; nothing is opened.
@@ -280,24 +243,14 @@ class Engine:
         Raises:
             ChainSyntaxError: When the text is neither JSON nor YAML.
         """
-        from catenary.load import check
-
-        document = self._read(source)
-        return check(document, self.registry, self.settings_for(document))
-
-    def _read(self, source: Source) -> Document:
-        from catenary.load import Document, read
-
-        if self._closed:
-            raise EngineError("the engine is closed", hint="load chains before it is closed, or make another engine")
-        return source if isinstance(source, Document) else read(source)
+        return self._pool.check(source)
 
     def settings_for(self, document: Document) -> Settings:
         """Give what this engine brings to the loading of a chain."""
         from catenary.expr import Environment
         from catenary.load import Settings
 
-        defaults = self._defaults
+        defaults = self.defaults
         environment = Environment(
             properties=self.properties,
             functions=self._host.functions_for(EXPRESSIONS),
@@ -312,6 +265,13 @@ class Engine:
             script_host_calls=defaults.script_host_calls,
         )
         return Settings(environment, defaults.allow_cycle, defaults.strict)
+
+    def clear_cache(self, chain_id: str) -> None:
+        """Drop what a chain keeps between messages."""
+        if self._cache is not None:
+            from catenary.cache import ChainCache
+
+            ChainCache(self._cache, chain_id).delete_by_prefix("")
 
     def _roots_of(self, document: Document) -> tuple[Path, ...]:
         roots = list(self._roots)
@@ -328,46 +288,6 @@ class Engine:
 
             self._web_texts = WebTexts(self.http.guard)
         return self._web_texts(address)
-
-    def _make(self, document: Document, chain_id: str) -> Chain:
-        from catenary.load import build, environment_of
-
-        settings = self.settings_for(document)
-        nodes, problems = build(document, self.registry, settings)
-        if any(problem.severity == "error" for problem in problems):
-            raise ChainInvalid(problems, file=document.file)
-        definition = document.definition
-        chain = Chain(
-            self,
-            chain_id,
-            definition,
-            nodes,
-            environment_of(definition, settings),
-            self._defaults.limits_of(definition),
-        )
-        failed = chain.open()
-        if failed:
-            problems = [self._open_problem(document, node_id, error) for node_id, error in failed]
-            raise ChainInvalid(problems, file=document.file) from failed[0][1]
-        return chain
-
-    def _open_problem(self, document: Document, node_id: str, error: Exception) -> Problem:
-        node = next(node for node in document.definition.with_chain_nodes().nodes if node.id == node_id)
-        line, column = document.place_of_node(node_id)
-        text = f"node {node_id!r} ({node.type}) cannot be opened: {error}"
-        return Problem("chain.open-failed", text, getattr(error, "hint", ""), document.file, line, column)
-
-    def _retire(self, chain: Chain) -> None:
-        self._retired = [old for old in self._retired if not old.is_closed or old.active]
-        chain.retire()
-        if not chain.is_closed or chain.active:
-            self._retired.append(chain)
-
-    def _clear_cache(self, chain_id: str) -> None:
-        if self._cache is not None:
-            from catenary.cache import ChainCache
-
-            ChainCache(self._cache, chain_id).delete_by_prefix("")
 
     # Runs
 
@@ -397,7 +317,7 @@ class Engine:
             EngineError: When there is no such chain or start node.
             CancelledError: When the calling task is cancelled; all that the run had started is over by then.
         """
-        chain = self._chains.get(chain_id) or self.get(chain_id)
+        chain = self._pool.present.get(chain_id) or self._pool.get(chain_id)
         return perform(chain, message, start, timeout, scope, listener)
 
     def run_sync(
@@ -449,19 +369,12 @@ class Engine:
         self.loops.close()
 
     async def _close_all(self) -> None:
-        self._closed = True
-        for chain in [*self._chains.values(), *self._retired]:
-            await chain.close()
-        for chain_id in self._chains:
-            self._clear_cache(chain_id)
-        self._chains.clear()
-        self._documents.clear()
-        self._retired.clear()
+        await self._pool.close()
         if self._http is not None:
             await self._http.close()
 
     async def __aenter__(self) -> Self:
-        for chain in list(self._chains.values()):
+        for chain in list(self._pool.present.values()):
             await chain.open_rest()
         return self
 
