@@ -19,6 +19,7 @@ class ChainDefaults:
         allow_cycle: True to allow connections that lead back.
         max_visits: How often a node on a cycle may be visited in one run.
         max_depth: How deep sub-runs and emissions may be nested.
+        max_rounds: How many rounds a `while` may make that says nothing about it; 0 for no limit.
         strict: True to make every warning about a chain an error.
         lenient_templates: True to render a part of a template that fails as empty text.
         script_engine: What runs scripts: quickjs (extra `js`), the quicker one for short scripts, or V8 (extra `v8`),
@@ -31,6 +32,7 @@ class ChainDefaults:
     allow_cycle: bool = False
     max_visits: int = 10_000
     max_depth: int = 100
+    max_rounds: int = 0
     strict: bool = False
     lenient_templates: bool = False
     script_engine: Literal["quickjs", "v8"] = "quickjs"
@@ -47,4 +49,5 @@ class ChainDefaults:
             own.max_visits or self.max_visits,
             own.max_depth or self.max_depth,
             own.on_failure == "stop",
+            self.max_rounds if own.max_rounds is None else own.max_rounds,
         )

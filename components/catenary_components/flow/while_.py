@@ -28,7 +28,12 @@ class WhileConfig(Config):
     )
     do: Body = option(help="The first node of the body, or a chain as `chain:ID`.", examples=["s3", "chain:refine"])
     mode: int = option(2, ge=0, le=2, help=f"{MODE_HELP}.")
-    max_rounds: int = option(0, ge=0, unit="rounds", help="More rounds than this are a `Failure`; 0 for no limit.")
+    max_rounds: int | None = option(
+        None,
+        ge=0,
+        unit="rounds",
+        help="More rounds than this are a `Failure`; 0 for no limit; absent: the chain decides, else the engine.",
+    )
 
 
 @register("while", category="common", since="0.1", label="While")
@@ -62,7 +67,10 @@ class While(Component[WhileConfig]):
 
     async def run(self, ctx: Context, msg: Message) -> Emission:
         loop = Loop(ctx, self.config.do)
-        holds, limit, mode = self.config.condition.call, self.config.max_rounds, self.config.mode
+        holds, mode = self.config.condition.call, self.config.mode
+        limit = self.config.max_rounds
+        if limit is None:
+            limit = ctx.chain.compiled.limits.max_rounds
         entered = current = loop.enter(msg)
         collected: list[Json] = []
         index = 0

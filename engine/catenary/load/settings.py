@@ -40,6 +40,9 @@ class ChainSettings(Config):
     allow_cycle: bool | None = option(None, help="Whether connections may lead back; absent: the engine decides.")
     max_visits: int | None = option(None, ge=1, help="How often a node on a cycle may be visited in one run.")
     max_depth: int | None = option(None, ge=1, help="How deep sub-runs and emissions may be nested.")
+    max_rounds: int | None = option(
+        None, ge=0, help="How many rounds a `while` may make that says nothing about it; 0 for no limit."
+    )
     on_failure: Literal["continue", "stop"] = option(
         "continue", help="Whether a branch that ends as `Failure` lets the other branches go on."
     )
@@ -71,7 +74,7 @@ def read_chain_settings(definition: ChainDefinition) -> tuple[ChainSettings, lis
 
     raw = dict(definition.configuration)
     settings, problems, unknown = decode(ChainSettings, raw, None)
-    known = ("allowCycle", "maxVisits", "maxDepth", "onFailure", "templates", "strict", "secrets")
+    known = ("allowCycle", "maxVisits", "maxDepth", "maxRounds", "onFailure", "templates", "strict", "secrets")
     suspicious = [one for one in unknown if closest(str(one.path[-1]), known)]
     return settings or ChainSettings(), problems, suspicious
 

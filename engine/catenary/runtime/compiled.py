@@ -124,11 +124,13 @@ class Limits:
         max_visits: Visits of one node on a cycle in one run.
         max_depth: How deep sub-runs and emissions may be nested.
         stop_on_failure: True when the first branch that ends as `Failure` stops all others.
+        max_rounds: Rounds of a loop node that says nothing about it; 0 for no limit.
     """
 
     max_visits: int = 10_000
     max_depth: int = 100
     stop_on_failure: bool = False
+    max_rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True)

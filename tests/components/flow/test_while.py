@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catenary import Chain, ChainInvalid, Engine, Message, Outcome, fail
+from catenary import Chain, ChainDefaults, ChainInvalid, Engine, Message, Outcome, fail
 
 Load = Callable[..., Chain]
 
@@ -120,3 +120,28 @@ def test_loops_nest_in_a_chain_of_their_own(load: Load) -> None:
 def test_settings_that_make_no_sense_are_refused(load: Load, configuration: dict[str, Any], text: str) -> None:
     with pytest.raises(ChainInvalid, match=text):
         load([("w:while", configuration)])
+
+
+@pytest.mark.parametrize(
+    ("defaults", "chain", "node", "rounds"),
+    [(3, None, None, 3), (3, 2, None, 2), (3, 2, 4, 4), (3, 2, 0, 6), (3, 0, None, 6), (0, None, None, 6)],
+)
+def test_the_limit_of_rounds_is_that_of_the_node_else_of_the_chain_else_of_the_engine(defaults, chain, node, rounds):
+    definition = {
+        "ruleChain": {"id": "c", "configuration": {} if chain is None else {"maxRounds": chain}},
+        "metadata": {
+            "nodes": [
+                {
+                    "id": "w",
+                    "type": "while",
+                    "configuration": {"condition": "msg < 6", "do": "b", "maxRounds": node},
+                },
+                {"id": "b", "type": "exprTransform", "configuration": {"expr": "msg + 1"}},
+            ],
+            "connections": [],
+        },
+    }
+    engine = Engine(defaults=ChainDefaults(max_rounds=defaults))
+    outcome = engine.load(definition).run_sync(0)
+    assert outcome.message.value == rounds
+    assert outcome.ok == (rounds == 6)
