@@ -18,16 +18,18 @@ from catenary.runtime.watch import observed
 from catenary.runtime.weave import weave
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine, Generator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
 
-    from catenary.component import Component
+    from catenary.component import Component, Context, Emission
     from catenary.definition import ChainDefinition, NodeDefinition
     from catenary.engine import Engine
     from catenary.events import Event, Listener
     from catenary.expr import Environment
     from catenary.jsontext import Json
     from catenary.message import Message
+    from catenary.options import RunOptions
     from catenary.outcome import Outcome
+    from catenary.runtime.compiled import Placed
 
 logger = logging.getLogger(__name__)
 
@@ -69,9 +71,15 @@ class Chain:
         self._gate = Lock()
         self._observed: Compiled | None = None
         self._parts: dict[tuple[bool, str, bool], Compiled] = {}
-        kept = referenced_nodes(component for _, component in self._nodes)
-        self._placed = [weave(node, component, keeps_output=node.id in kept) for node, component in self._nodes]
+        self._placed = self._weave({})
         self.compiled = self._compile()
+
+    def _weave(self, replaced: Mapping[str, Callable[..., Any]]) -> list[Placed]:
+        kept = referenced_nodes(component for _, component in self._nodes)
+        return [
+            weave(node, component, keeps_output=node.id in kept, instead=replaced.get(node.id))
+            for node, component in self._nodes
+        ]
 
     def _compile(self, *, watched: bool = False) -> Compiled:
         placed = [observed(node) for node in self._placed] if watched else self._placed
@@ -95,34 +103,47 @@ class Chain:
             self._parts[key] = part
         return part
 
+    def replacing(self, runs: Mapping[str, Callable[[Context, Any], Emission | Awaitable[Emission]]]) -> Chain:
+        """Give the same chain with other functions in place of what some of its nodes do: for tests and replays.
+
+        It shares the components, open as they are, with this chain; it is not kept under an id, and to close it
+        closes nothing. The settings of the nodes, such as `timeout` and `retry`, hold for the functions too.
+
+        Args:
+            runs: By node id, the `def` or `async def` that is called like the component's `run`; a join's gets the
+                list of its arrivals. A node of a chain that runs inside this one is named `chain id:node id`.
+
+        Raises:
+            EngineError: When there is no such node, or when it is an `end` node.
+        """
+        from catenary.replaced import replace_nodes
+
+        return replace_nodes(self, runs)
+
+    def related(self, chain: Chain | str) -> Chain:
+        """Give the chain that a node of this one runs, by id or as it was found.
+
+        Raises:
+            EngineError: When there is no such chain.
+        """
+        return self.engine.get(chain) if isinstance(chain, str) else chain
+
+    def successor(self) -> Chain:
+        """Give the version that is in service. Raises: EngineError: when there is none."""
+        return self.engine.get(self.id)
+
     # Running
 
-    def run(
-        self,
-        message: Message | Json,
-        *,
-        start: str | Iterable[str] | None = None,
-        timeout: float | None = None,
-        scope: Iterable[Any] | Mapping[type, Any] | None = None,
-        listener: Listener | None = None,
-    ) -> Coroutine[Any, Any, Outcome]:
+    def run(self, message: Message | Json, **options: Unpack[RunOptions]) -> Coroutine[Any, Any, Outcome]:
         """Run a message through the chain; to be awaited. See `Engine.run`."""
-        return perform(self, message, start, timeout, scope, listener)
+        return perform(self, message, options)
 
-    def run_sync(
-        self,
-        message: Message | Json,
-        *,
-        start: str | Iterable[str] | None = None,
-        timeout: float | None = None,
-        scope: Iterable[Any] | Mapping[type, Any] | None = None,
-        listener: Listener | None = None,
-    ) -> Outcome:
+    def run_sync(self, message: Message | Json, **options: Unpack[RunOptions]) -> Outcome:
         """Run a message through the chain without an event loop, see `Engine.run_sync`."""
-        coroutine = perform(self, message, start, timeout, scope, listener, has_loop=False)
+        coroutine = perform(self, message, options, has_loop=False)
         return drive_by_hand(coroutine, self.engine.loops)
 
-    def stream(self, message: Message | Json, **options: Any) -> AsyncGenerator[Event]:
+    def stream(self, message: Message | Json, **options: Unpack[RunOptions]) -> AsyncGenerator[Event]:
         """Run a message through the chain and give the events of the run as they come, see `Engine.stream`."""
         from catenary.streaming import stream
 

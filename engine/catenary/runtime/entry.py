@@ -84,7 +84,7 @@ async def perform(  # noqa: C901 - what every run goes through, without a call m
         CancelledError: When the calling task was cancelled; everything the run had started is over by then.
     """
     if chain.retired:  # reloaded since somebody asked for this run: its components may be closed
-        chain = chain.engine.get(chain.id)
+        chain = chain.successor()
     run = _new_run(chain, listener, scope)
     if message.__class__ is not Message and not isinstance(message, Message):
         message = Message(message)

@@ -33,7 +33,7 @@ def run_chain(
     scope: Values | None,
 ) -> Coroutine[Any, Any, list[End]]:
     """Run a chain as part of a visit, see `Context.run_chain`. A plain `def`: deep nesting costs a frame less."""
-    chain = ctx.chain.engine.get(chain) if isinstance(chain, str) else chain
+    chain = ctx.chain.related(chain)
     return _perform(ctx, chain, _compiled(ctx, chain), message, start, each, scope)
 
 
@@ -48,7 +48,7 @@ def run_node(
     scope: Values | None,
 ) -> Coroutine[Any, Any, list[End]]:
     """Run one node as part of a visit; see `Context.run_node`."""
-    chain = ctx.chain if chain_id is None else ctx.chain.engine.get(chain_id)
+    chain = ctx.chain if chain_id is None else ctx.chain.related(chain_id)
     compiled = _compiled(ctx, chain)
     if node_id not in compiled.by_id:
         raise EngineError(f"node id={node_id} not found", hint=f"the chain {chain.id!r} has no such node")

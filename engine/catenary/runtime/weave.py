@@ -31,23 +31,26 @@ if TYPE_CHECKING:
     Runs = Callable[..., Any]
 
 
-def weave(node: NodeDefinition, component: Component[Any], *, keeps_output: bool = False) -> Placed:
+def weave(
+    node: NodeDefinition, component: Component[Any], *, keeps_output: bool = False, instead: Runs | None = None
+) -> Placed:
     """Put together what is called for a node.
 
     Args:
         node: The node; its `timeout` and `retry` are read here.
         component: The instance behind it.
         keeps_output: True when the settings of some node name this one.
+        instead: What is called in place of the component's `run`.
     """
-    run: Runs = component.run if not component.ends else _never
+    run: Runs = instead or (component.run if not component.ends else _never)
     is_async = inspect.iscoroutinefunction(run)
-    waits = is_async and component.waits
+    waits = is_async and (component.waits or instead is not None)
     if component.collects:
         run = _collecting(run, is_async=is_async)
-    texts = fetching(component.config)
+    texts = fetching(component.config) if instead is None else []
     if texts and is_async:
         run, waits = _fetched(run, texts), True
-    if (component.blocking or texts) and not is_async:
+    if (component.blocking or texts) and not is_async and instead is None:
         run, is_async, waits = _in_thread(run), True, True
     if node.timeout_s is not None:
         if is_async:

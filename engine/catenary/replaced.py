@@ -1,0 +1,152 @@
+"""A chain in which functions stand in for some nodes; the chains that it runs are seen the same way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from catenary.chain import Chain
+from catenary.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    Runs: TypeAlias = Mapping[str, Callable[..., Any]]
+
+
+def replace_nodes(chain: Chain, runs: Runs) -> Chain:
+    """Give a view of a chain, see `Chain.replacing`. Raises: EngineError: when a node cannot be replaced."""
+    base = chain.base if isinstance(chain, ReplacedChain) else chain
+    before = chain.replacements.runs if isinstance(chain, ReplacedChain) else {}
+    for name in runs:
+        _check(base, name)
+    return Replacements({**before, **runs}, base).view(base)
+
+
+class Replacements:
+    """The functions that stand in for nodes, and the chains as they are with them.
+
+    Attributes:
+        runs: By node id of the chain at the top, or by `chain id:node id`.
+    """
+
+    def __init__(self, runs: Runs, top: Chain) -> None:
+        self.runs = dict(runs)
+        self._top = top.id
+        self._views: dict[str, ReplacedChain] = {}
+
+    def view(self, chain: Chain) -> ReplacedChain:
+        """Give a chain with what stands in for its nodes; the same one again while the chain is the same version."""
+        view = self._views.get(chain.id)
+        if view is None or view.base is not chain:
+            view = self._views[chain.id] = ReplacedChain(chain, self)
+        return view
+
+    def of(self, chain: Chain) -> dict[str, Callable[..., Any]]:
+        """Give what stands in for the nodes of a chain, by node id."""
+        found: dict[str, Callable[..., Any]] = {}
+        for name, run in self.runs.items():
+            if chain.id == self._top and name in chain.compiled.by_id:
+                found[name] = run
+            elif name.startswith(f"{chain.id}:"):
+                found[name[len(chain.id) + 1 :]] = run
+        return found
+
+
+class ReplacedChain(Chain):
+    """A view of one version of a chain. What is open, and who is on it, is known to that version itself.
+
+    Attributes:
+        base: The version that it is a view of.
+        replacements: What stands in for nodes, here and in the chains that this one runs.
+    """
+
+    def __init__(self, base: Chain, replacements: Replacements) -> None:
+        self.base = base
+        self.__dict__.update(base.__dict__)  # all that the two share; the properties below look at `base` itself
+        self.replacements = replacements
+        self._observed = None
+        self._parts = {}
+        self._placed = self._weave(replacements.of(base))
+        self.compiled = self._compile()
+
+    @property
+    def active(self) -> int:
+        """How many runs are on the version."""
+        return self.base.active
+
+    @active.setter
+    def active(self, count: int) -> None:
+        self.base.active = count
+
+    @property
+    def retired(self) -> bool:
+        """True when the version is in service no more."""
+        return self.base.retired
+
+    @retired.setter
+    def retired(self, retired: bool) -> None:
+        self.base.retired = retired
+
+    @property
+    def must_open(self) -> bool:
+        """True while components with an `async def open` wait for the first run."""
+        return self.base.must_open
+
+    @must_open.setter
+    def must_open(self, must: bool) -> None:
+        self.base.must_open = must
+
+    async def open_rest(self) -> None:
+        """Open what the version opens at first use. Raises: EngineError: when something cannot be opened."""
+        await self.base.open_rest()
+
+    async def close_if_idle(self, *, has_loop: bool = True) -> None:
+        """Let a version that is retired close its components once nobody is on it."""
+        await self.base.close_if_idle(has_loop=has_loop)
+
+    def retire(self) -> None:
+        """Do nothing: the version is in service as long as its engine says so."""
+
+    def close_now(self) -> None:
+        """Do nothing: the components belong to the version."""
+
+    async def close(self) -> None:
+        """Do nothing: the components belong to the version."""
+
+    def related(self, chain: Chain | str) -> Chain:
+        """Give the chain that a node of this one runs, with what stands in for its nodes.
+
+        Raises:
+            EngineError: When there is no such chain.
+        """
+        found = super().related(chain)
+        return found if isinstance(found, ReplacedChain) else self.replacements.view(found)
+
+    def successor(self) -> Chain:
+        """Give the view of the version that is in service. Raises: EngineError: when a node is not there any more."""
+        return replace_nodes(self.base.successor(), self.replacements.runs)
+
+
+def _check(chain: Chain, name: str) -> None:
+    """See that a name is that of a node with a `run`. Raises: EngineError: when it is not."""
+    owner, node_id = _owner(chain, name)
+    step = owner.compiled.by_id.get(node_id) if owner else None
+    if step is None:
+        known = ", ".join(repr(node) for node in (owner or chain).compiled.by_id)
+        raise EngineError(
+            f"node id={name} not found",
+            hint=f"nodes of {(owner or chain).id!r}: {known}; those of other chains are named 'chain id:node id'",
+        )
+    if step.component.ends:
+        raise EngineError(f"node {name!r} is one at which branches end: it has nothing that could be replaced")
+
+
+def _owner(chain: Chain, name: str) -> tuple[Chain | None, str]:
+    """Give the chain that a name belongs to, and the id of the node in it."""
+    if name in chain.compiled.by_id:
+        return chain, name
+    for other in (chain, *chain.engine.chains.values()):
+        if name.startswith(f"{other.id}:"):
+            return other, name[len(other.id) + 1 :]
+    return None, name
