@@ -15,6 +15,7 @@ CatenaryError(code, hint)
     StepLimitReached, DepthLimitReached
   ResourceError(retryable)            the outside world: ConnectFailed, TooSlow, Refused
   EngineError                         the engine was asked for something it cannot do (unknown chain, closed ...)
+  StoreError                          a file of records cannot be used, or does not have what was asked for
 ```
 """
 
@@ -342,3 +343,14 @@ class EngineError(CatenaryError):
     """
 
     code = "engine.error"
+
+
+class StoreError(CatenaryError):
+    """A file of records cannot be read or written, or does not have what was asked for.
+
+    Usual cause: The path is wrong, the disk is full, another process is writing for long, or a run id is misspelt.
+
+    Cure: Look at the path in the text; `catenary runs` lists the runs that are recorded.
+    """
+
+    code = "store.error"
