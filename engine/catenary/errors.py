@@ -334,6 +334,17 @@ class Refused(ResourceError):
     code = "resource.refused"
 
 
+class AnswererRefused(Refused):
+    """Somebody answers a question who is not among those who may.
+
+    Usual cause: No name was given, or another one than the `answerers` of the `wait` node.
+
+    Cure: Answer as one of those that the text names.
+    """
+
+    code = "pause.refused"
+
+
 class EngineError(CatenaryError):
     """The engine was asked for something it cannot do: an unknown chain, a closed engine, a wrong argument.
 
@@ -343,6 +354,28 @@ class EngineError(CatenaryError):
     """
 
     code = "engine.error"
+
+
+class PauseError(EngineError):
+    """There is no such pause to answer: no node of the run waits, several do, or it is over.
+
+    Usual cause: The run id or the node is misspelt, somebody else was quicker, or the time is over.
+
+    Cure: Look at what is open (`engine.pauses`); the text says what became of this one.
+    """
+
+    code = "pause.error"
+
+
+class AnswerInvalid(PauseError):
+    """An answer does not fit the question: its relation, its data, or what it may change. The question stays open.
+
+    Usual cause: The data does not fit the schema of the `wait` node, or the relation is none of its `relations`.
+
+    Cure: Correct what the text names, and answer again.
+    """
+
+    code = "pause.invalid-answer"
 
 
 class StoreError(CatenaryError):
