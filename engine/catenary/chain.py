@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-import logging
-from concurrent.futures import Future
-from contextlib import contextmanager
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from catenary.errors import EngineError
 from catenary.runtime.compiled import Compiled, Limits, compile_chain
-from catenary.runtime.context import opening_context
 from catenary.runtime.entry import drive_by_hand, perform
 from catenary.runtime.watch import observed
 from catenary.runtime.weave import weave
+from catenary.versions import Instance, Version
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
 
     from catenary.component import Component, Context, Emission
     from catenary.definition import ChainDefinition, NodeDefinition
     from catenary.engine import Engine
-    from catenary.events import Event, Listener
+    from catenary.events import Event
     from catenary.expr import Environment
     from catenary.jsontext import Json
     from catenary.message import Message
@@ -31,10 +24,8 @@ if TYPE_CHECKING:
     from catenary.outcome import Outcome
     from catenary.runtime.compiled import Placed
 
-logger = logging.getLogger(__name__)
 
-
-class Chain:
+class Chain(Version):
     """One version of a chain that an engine has loaded. Made by `engine.load`, not by hand.
 
     Attributes:
@@ -42,7 +33,6 @@ class Chain:
         definition: The chain as written.
         engine: The engine it belongs to.
         environment: What its expressions, templates and scripts were compiled with.
-        must_open: True while components with an `async def open` wait for the first run.
         version: 1 for the first one loaded under the id, one more with each reload.
     """
 
@@ -54,21 +44,21 @@ class Chain:
         nodes: Iterable[tuple[NodeDefinition, Component[Any]]],
         environment: Environment,
         limits: Limits,
+        *,
+        before: Chain | None = None,
     ) -> None:
+        """Put a chain together; components that the version before has too are shared with it."""
+        known = {id(one.component): one for one in before.instances} if before else {}
+        nodes = list(nodes)
+        instances = [known.get(id(component)) or Instance(node.id, component) for node, component in nodes]
+        super().__init__(instances, before.gate if before else None)
         self.engine = engine
         self.id = chain_id
         self.definition = definition
         self.environment = environment
         self.version = 1
-        self.active = 0
-        self.retired = False
-        self.must_open = False
         self._limits = limits
-        self._nodes = list(nodes)
-        self._opened: list[Component[Any]] = []
-        self._unopened: list[tuple[str, Component[Any]]] = []
-        self._opening: Future[None] | None = None
-        self._gate = Lock()
+        self._nodes = nodes
         self._observed: Compiled | None = None
         self._parts: dict[tuple[bool, str, bool], Compiled] = {}
         self._placed = self._weave({})
@@ -148,125 +138,6 @@ class Chain:
         from catenary.streaming import stream
 
         return stream(self, message, options)
-
-    # Life
-
-    def open(self) -> list[tuple[str, Exception]]:
-        """Open the components whose `open` is a plain `def`; the others are opened at first use.
-
-        Returns:
-            What each node that cannot be opened raised, by node id; then what was opened is closed again.
-        """
-        failed: list[tuple[str, Exception]] = []
-        for step in self.compiled.steps:
-            component = step.component
-            if inspect.iscoroutinefunction(component.open):
-                self._unopened.append((step.node_id, component))
-                self.must_open = True
-                continue
-            try:
-                component.open(opening_context(step))
-            except Exception as error:
-                failed.append((step.node_id, error))
-            else:
-                self._opened.append(component)
-        if failed:
-            self.close_now()
-        return failed
-
-    async def open_rest(self) -> None:
-        """Open the components whose `open` is an `async def`, once, whoever asks first.
-
-        Raises:
-            EngineError: When one of them cannot be opened; the next run tries again.
-        """
-        while self.must_open:
-            mine: Future[None] = Future()
-            with self._gate:
-                others = self._opening
-                if others is None:
-                    self._opening = mine
-            if others is not None:
-                await asyncio.wrap_future(others)  # whoever opens may be at it in another thread, on another loop
-                continue
-            mine.set_running_or_notify_cancel()  # so that nobody who waits for it can cancel it
-            try:
-                await self._open_each()
-            finally:
-                self._opening = None
-                mine.set_result(None)
-
-    async def _open_each(self) -> None:
-        while self._unopened:
-            node_id, component = self._unopened[0]
-            try:
-                await component.open(opening_context(self.compiled.by_id[node_id]))  # type: ignore[misc]
-            except Exception as error:
-                raise EngineError(f"node {node_id!r} cannot be opened: {error}") from error
-            self._opened.append(component)
-            self._unopened.pop(0)
-        self.must_open = False
-
-    @contextmanager
-    def in_use(self) -> Generator[None]:
-        """Keep this version from being closed by a reload while a sub-run is on it."""
-        self.active += 1
-        try:
-            yield
-        finally:
-            self.active -= 1
-
-    def retire(self) -> None:
-        """Take the chain out of service: its components are closed once the runs on it are over."""
-        self.retired = True
-        if not self.active:
-            self.close_now()
-
-    async def close_if_idle(self, *, has_loop: bool = True) -> None:
-        """Close the components of a retired chain when no run is on it any more.
-
-        Without an event loop those with an `async def close` stay open until the engine is closed.
-        """
-        if self.retired and not self.active:
-            if has_loop:
-                await self.close()
-            else:
-                self.close_now()
-
-    def close_now(self) -> None:
-        """Close the components whose `close` is a plain `def`; the others stay for `close`."""
-        rest: list[Component[Any]] = []
-        while self._opened:
-            component = self._opened.pop()
-            if inspect.iscoroutinefunction(component.close):
-                rest.append(component)
-                continue
-            try:
-                component.close()
-            except Exception:
-                self._log_close(component)
-        self._opened = rest[::-1]
-
-    async def close(self) -> None:
-        """Close all components, the last one opened first; one that cannot be closed is logged."""
-        self.retired = True
-        while self._opened:
-            component = self._opened.pop()
-            try:
-                closing = component.close()
-                if closing is not None:
-                    await closing
-            except Exception:
-                self._log_close(component)
-
-    def _log_close(self, component: Component[Any]) -> None:
-        node = next((node.id for node, other in self._nodes if other is component), "")
-        logger.exception("a component could not be closed", extra={"chain_id": self.id, "node_id": node})
-
-    @property
-    def is_closed(self) -> bool:
-        """True when nothing is left to close."""
-        return not self._opened
 
     def to_dict(self) -> dict[str, Json]:
         """Give the chain as written: placeholders unresolved, unknown keys kept."""

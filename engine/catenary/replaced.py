@@ -71,15 +71,6 @@ class ReplacedChain(Chain):
         self.compiled = self._compile()
 
     @property
-    def active(self) -> int:
-        """How many runs are on the version."""
-        return self.base.active
-
-    @active.setter
-    def active(self, count: int) -> None:
-        self.base.active = count
-
-    @property
     def retired(self) -> bool:
         """True when the version is in service no more."""
         return self.base.retired
@@ -87,6 +78,15 @@ class ReplacedChain(Chain):
     @retired.setter
     def retired(self, retired: bool) -> None:
         self.base.retired = retired
+
+    @property
+    def released(self) -> bool:
+        """True when the version has given up its components."""
+        return self.base.released
+
+    @released.setter
+    def released(self, released: bool) -> None:
+        self.base.released = released
 
     @property
     def must_open(self) -> bool:

@@ -6,7 +6,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import EngineError
-from catenary.runtime.entry import begin, drive, open_rest
+from catenary.runtime.begin import begin
+from catenary.runtime.entry import drive, open_rest
 from catenary.runtime.run import Halt, Run
 from catenary.runtime.scope import Scope
 
@@ -33,8 +34,7 @@ def run_chain(
     scope: Values | None,
 ) -> Coroutine[Any, Any, list[End]]:
     """Run a chain as part of a visit, see `Context.run_chain`. A plain `def`: deep nesting costs a frame less."""
-    chain = ctx.chain.related(chain)
-    return _perform(ctx, chain, _compiled(ctx, chain), message, start, each, scope)
+    return _perform(ctx, chain, message, start, each, scope)
 
 
 def run_node(
@@ -48,28 +48,42 @@ def run_node(
     scope: Values | None,
 ) -> Coroutine[Any, Any, list[End]]:
     """Run one node as part of a visit; see `Context.run_node`."""
-    chain = ctx.chain if chain_id is None else ctx.chain.related(chain_id)
-    compiled = _compiled(ctx, chain)
+    wanted = ctx.chain if chain_id is None else chain_id
+    return _perform(ctx, wanted, message, None, each, scope, node=(node_id, follow))
+
+
+def _enter(
+    ctx: Context, run: Run, wanted: Chain | str, node: tuple[str, bool] | None, depth: int, each: Each | None
+) -> tuple[Chain, Run]:
+    """Make the sub-run and put it on its chain, which is then not closed under it."""
+    while True:
+        chain = ctx.chain if wanted is ctx.chain else ctx.chain.related(wanted)
+        compiled = chain.observed if ctx.watched else chain.compiled
+        if node is not None:
+            compiled = _part(chain, compiled, *node)
+        sub = Run.inside(run, compiled, ctx.visit, depth, each)
+        chain.runs.add(sub)
+        if not chain.released or not isinstance(wanted, str):
+            return chain, sub
+        chain.runs.discard(sub)  # replaced since it was looked up, by another thread
+        chain.retire()
+
+
+def _part(chain: Chain, compiled: Compiled, node_id: str, follow: bool) -> Compiled:
     if node_id not in compiled.by_id:
         raise EngineError(f"node id={node_id} not found", hint=f"the chain {chain.id!r} has no such node")
-    part = chain.part(compiled, node_id, follow=follow)
-    return _perform(ctx, chain, part, message, None, each, scope, is_part=chain is ctx.chain)
-
-
-def _compiled(ctx: Context, chain: Chain) -> Compiled:
-    return chain.observed if ctx.watched else chain.compiled
+    return chain.part(compiled, node_id, follow=follow)
 
 
 async def _perform(
     ctx: Context,
-    chain: Chain,
-    compiled: Compiled,
+    wanted: Chain | str,
     message: Message,
     start: str | Iterable[str] | None,
     each: Each | None,
     scope: Values | None,
     *,
-    is_part: bool = False,
+    node: tuple[str, bool] | None = None,
 ) -> list[End]:
     run, crew = ctx._run, ctx._crew
     if run is None or crew is None:
@@ -80,21 +94,21 @@ async def _perform(
     if run.root.is_due():  # a loop of short sub-runs would keep the others waiting
         await run.root.give_way()
     depth = run.deeper(crew.depth)
-    sub = Run.inside(run, compiled, ctx.visit, depth, each)
-    if is_part:  # nodes of one chain see each other's outputs
-        if run.outputs is None:
-            run.outputs = {}
-        sub.outputs = run.outputs
-    if scope is not None:
-        sub.scope = Scope(scope, run.scope)
+    chain, sub = _enter(ctx, run, wanted, node, depth, each)
     try:
-        with chain.in_use():
-            if chain.must_open:
-                await open_rest(chain, run)
-            begin(sub, message, start)
-            with suppress(Halt):  # the chain stops at its first failure, which is among the ends
-                await drive(sub)
+        if node is not None and chain is ctx.chain:  # nodes of one chain see each other's outputs
+            if run.outputs is None:
+                run.outputs = {}
+            sub.outputs = run.outputs
+        if scope is not None:
+            sub.scope = Scope(scope, run.scope)
+        if chain.must_open:
+            await open_rest(chain, run)
+        begin(sub, message, start)
+        with suppress(Halt):  # the chain stops at its first failure, which is among the ends
+            await drive(sub)
     finally:
+        chain.runs.discard(sub)
         if chain.retired:
             await chain.close_if_idle(has_loop=run.root.has_loop)
     return sub.ends
