@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
     from catenary.message import Message
+    from catenary.runtime.callbacks import Callbacks
     from catenary.runtime.compiled import Compiled
     from catenary.runtime.tokens import Ready, Token
     from catenary.runtime.watch import Watch
@@ -61,6 +62,7 @@ class Run(InlineRun):
         has_loop: False while the run is driven by hand, without an event loop. Asked of the root.
         deadline: The end of the run's time on the monotonic clock, or None. Asked of the root.
         watch: The listeners to the run's events, or None.
+        calls: What is told to the host on the way and afterwards, or None.
         outputs: What referenced nodes last sent on, by node id.
         parent_visit: The number of the visit that a sub-run belongs to; 0 at the top.
     """
@@ -73,6 +75,7 @@ class Run(InlineRun):
     parent_visit = 0
     each: Callable[[End], Awaitable[None]] | None = None
     watch: Watch | None = None
+    calls: Callbacks | None = None
     stopping: str | None = None
     fault: BaseException | None = None
     task: asyncio.Task[Any] | None = None
@@ -140,6 +143,7 @@ class Run(InlineRun):
 
     def let_go(self) -> None:
         """Forget what knows the run itself: no circle is left for the collector."""
+        self.task = None
         if self.crew is not None:
             self.crew = None
         if self.timer is not None:
@@ -194,6 +198,8 @@ class Run(InlineRun):
                     task = asyncio.current_task()
                     assert task is not None
                     cancelling = task.cancelling()
+                    if self.task is None:  # so that it can be stopped from outside
+                        self.task, self.cancelling = task, cancelling
                     if cancelling:
                         await self._let_through(token)
             in_task = False
