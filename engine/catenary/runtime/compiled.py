@@ -10,10 +10,11 @@ from catenary.relation import DEFAULT, FAILURE, FALSE, STREAM, SUCCESS, TRUE, Re
 from catenary.runtime.reach import analyse, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from catenary.component import Component
     from catenary.definition import NodeDefinition
+    from catenary.message import Message
 
 _COMMON = {str(relation): relation for relation in (SUCCESS, FAILURE, TRUE, FALSE, STREAM, DEFAULT)}
 
@@ -73,14 +74,16 @@ class AsyncStep(Step):
     Attributes:
         waits: False when it awaits nothing but the kernel.
         keeps_output: True when what it emits on the way is kept for other nodes.
+        emitting: What a message that it emits on the way goes through first, or None.
     """
 
-    __slots__ = ("keeps_output", "waits")
+    __slots__ = ("emitting", "keeps_output", "waits")
 
     def __init__(self, owner: Any, node: NodeDefinition, component: Component[Any], index: int) -> None:
         super().__init__(owner, node, component, index)
         self.waits = True
         self.keeps_output = False
+        self.emitting: Callable[..., Awaitable[Message]] | None = None
 
 
 class EndStep(Step):
@@ -186,6 +189,7 @@ class Placed:
     is_async: bool
     waits: bool
     keeps_output: bool = False
+    emitting: Callable[..., Awaitable[Message]] | None = None
 
 
 def compile_chain(
@@ -231,6 +235,7 @@ def _make_step(owner: Any, placed: Placed, index: int) -> Step:
     if isinstance(step, AsyncStep):
         step.waits = placed.waits
         step.keeps_output = placed.keeps_output
+        step.emitting = placed.emitting
     return step
 
 

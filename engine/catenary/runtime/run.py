@@ -234,10 +234,13 @@ class Run(InlineRun):
             raise TypeError(f"emit({relation!r}, {message!r}): a relation and a message are asked for")
         assert ctx._crew is not None
         depth = self.deeper(ctx._crew.depth)
+        step = ctx._step
+        if isinstance(step, AsyncStep) and step.emitting is not None:
+            message = await step.emitting(ctx, relation, message)
+            self.check(ctx)
         crew = Crew(self, [], depth)
         made = len(self.ends)
         try:
-            step = ctx._step
             if isinstance(step, AsyncStep) and step.keeps_output:
                 ctx.keep_output(message)
             self.emit(step, relation, message, crew.ready)
