@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from catenary.clock import SystemClock
 from catenary.defaults import ChainDefaults
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
     from catenary.load import Document, Settings
     from catenary.message import Message
+    from catenary.options import RunOptions
     from catenary.outcome import Outcome
     from catenary.pool import Source
     from catenary.registry import Registry
@@ -292,14 +293,7 @@ class Engine:
     # Runs
 
     def run(
-        self,
-        chain_id: str,
-        message: Message | Json,
-        *,
-        start: str | Iterable[str] | None = None,
-        timeout: float | None = None,
-        scope: Iterable[Any] | Mapping[type, Any] | None = None,
-        listener: Listener | None = None,
+        self, chain_id: str, message: Message | Json, **options: Unpack[RunOptions]
     ) -> Coroutine[Any, Any, Outcome]:
         """Run a message through a chain and give how every branch ended: `outcome = await engine.run(...)`.
 
@@ -308,28 +302,16 @@ class Engine:
         Args:
             chain_id: The id of a loaded chain.
             message: A `Message`, or its data.
-            start: The node or nodes to start at; the chain's first node if absent.
-            timeout: Seconds after which the run is cancelled; its open branches end as `Failure`.
-            scope: Values for `ctx.scope`, one for each type.
-            listener: Gets the events of this run.
+            **options: See `RunOptions`.
 
         Raises:
-            EngineError: When there is no such chain or start node.
+            EngineError: When there is no such chain.
             CancelledError: When the calling task is cancelled; all that the run had started is over by then.
         """
         chain = self._pool.present.get(chain_id) or self._pool.get(chain_id)
-        return perform(chain, message, start, timeout, scope, listener)
+        return perform(chain, message, options)
 
-    def run_sync(
-        self,
-        chain_id: str,
-        message: Message | Json,
-        *,
-        start: str | Iterable[str] | None = None,
-        timeout: float | None = None,
-        scope: Iterable[Any] | Mapping[type, Any] | None = None,
-        listener: Listener | None = None,
-    ) -> Outcome:
+    def run_sync(self, chain_id: str, message: Message | Json, **options: Unpack[RunOptions]) -> Outcome:
         """Run a message through a chain where no event loop runs.
 
         A chain whose nodes are all plain functions is run without any event loop; for the rest of a chain with nodes
@@ -338,9 +320,9 @@ class Engine:
         Raises:
             EngineError: As for `run`, and inside a running event loop when the chain has nodes that wait.
         """
-        return self.get(chain_id).run_sync(message, start=start, timeout=timeout, scope=scope, listener=listener)
+        return self.get(chain_id).run_sync(message, **options)
 
-    def stream(self, chain_id: str, message: Message | Json, **options: Any) -> AsyncGenerator[Event]:
+    def stream(self, chain_id: str, message: Message | Json, **options: Unpack[RunOptions]) -> AsyncGenerator[Event]:
         """Run a message through a chain and give the events of the run as they come; the last one is terminal.
 
         Leaving the loop early cancels the run. The options are those of `run`.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 from catenary.message import Message
 
 if TYPE_CHECKING:
+    from catenary.hooks import Hooks
     from catenary.jsontext import Json
 
 logger = logging.getLogger(__name__)
@@ -155,10 +156,12 @@ Listener: TypeAlias = Callable[[Event], None]
 
 class Bus:
     """Carries events to listeners, in order, in the task that made them. A listener must be quick and must not raise;
-    what it raises is logged and does not disturb the run."""
+    what it raises is logged and does not disturb the run. `hooks` are what the engine calls for every run, if anything.
+    """
 
     def __init__(self) -> None:
         self.listeners: tuple[Listener, ...] = ()
+        self.hooks: Hooks | None = None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Add a listener. Returns: a function that takes it off again; calling it twice is fine."""

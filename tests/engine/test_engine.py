@@ -274,9 +274,10 @@ async def test_leaving_a_stream_early_cancels_the_run(engine):
 
 
 async def test_stream_raises_what_the_run_raises(engine):
-    load(engine, {"a": None})
-    with pytest.raises(EngineError, match="SetExecuteNodes"):
-        [event async for event in engine.stream("c", "x", start="z")]
+    chain = load(engine, {"a": None})
+    engine.remove("c")
+    with pytest.raises(EngineError, match="ruleChain id=c not found"):
+        [event async for event in chain.stream("x")]
 
 
 def test_functions_and_tools_are_registered(engine):

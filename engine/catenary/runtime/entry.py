@@ -7,40 +7,25 @@ from asyncio import CancelledError
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from catenary.errors import EngineError, StepLimitReached
+from catenary.errors import EngineError, RunCancelled, StepLimitReached
 from catenary.events import RunCompleted, RunFailed, RunPaused, RunStarted, RunWasCancelled
 from catenary.message import Message
 from catenary.outcome import Outcome
 from catenary.relation import Failed
+from catenary.runtime.begin import begin_with
+from catenary.runtime.callbacks import Callbacks
 from catenary.runtime.run import CANCELLED, Halt, Run, ask_for_loop
 from catenary.runtime.scope import Scope
 from catenary.runtime.watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping
+    from collections.abc import Coroutine
 
     from catenary.chain import Chain
-    from catenary.events import Listener
+    from catenary.options import RunOptions
     from catenary.runtime.tokens import Token
 
-NO_NODES = "the rule chain has no nodes"
-
-
-def begin(run: Run, message: Message, start: str | Iterable[str] | None) -> None:
-    """Give a run its first tokens. Raises: EngineError: when a start node does not exist."""
-    compiled = run.compiled
-    if start is None:
-        first = compiled.first
-        if first is None:
-            run.end_with("", Failed(EngineError(NO_NODES)), message)
-        else:
-            run.start(((first, message),))
-        return
-    names = [start] if isinstance(start, str) else list(start)
-    unknown = [name for name in names if name not in compiled.by_id]
-    if unknown:
-        raise EngineError(f"SetExecuteNodes node id={unknown[0]} not found", hint="start names nodes of the chain")
-    run.start([(compiled.by_id[name], message) for name in names])
+_CALLBACKS = frozenset({"on_end", "on_all_completed", "on_completed", "on_node_completed", "on_debug"})
 
 
 async def drive(run: Run) -> None:
@@ -70,44 +55,41 @@ async def drive(run: Run) -> None:
 async def perform(  # noqa: C901 - what every run goes through, without a call more
     chain: Chain,
     message: Any,
-    start: str | Iterable[str] | None,
-    timeout: float | None,
-    scope: Iterable[Any] | Mapping[type, Any] | None,
-    listener: Listener | None,
+    options: RunOptions,
     *,
     has_loop: bool = True,
 ) -> Outcome:
     """Run a message through a chain and bring the run to its outcome.
 
     Raises:
-        EngineError: When a start node does not exist, or the chain is in service no more.
+        EngineError: When the chain is in service no more, or cannot be opened.
         CancelledError: When the calling task was cancelled; everything the run had started is over by then.
     """
-    if chain.retired:  # reloaded since somebody asked for this run: its components may be closed
-        chain = chain.successor()
-    run = _new_run(chain, listener, scope)
     if message.__class__ is not Message and not isinstance(message, Message):
         message = Message(message)
+    run = _new_run(chain, options)
+    chain.runs.add(run)  # before the look at `retired`: a version that has a run is not closed
+    while chain.retired:  # reloaded since somebody asked for this run
+        chain, run = await _on_successor(chain, run, options)
+    timeout = options.get("timeout") if options else None
     if not has_loop:
         run.has_loop = False
     if timeout is not None:
         _limit_time(run, timeout)
-    watch = run.watch
     token: Token | None = None
-    chain.active += 1
     try:
         if chain.must_open:
             await open_rest(chain, run)
-        if watch is not None:
-            watch.publish(RunStarted, chain.id, message=message)
+        if run.watch is not None:
+            run.watch.publish(RunStarted, chain.id, message=message)
         entry = run.compiled.entry
-        if start is None and entry is not None:
+        if entry is not None and not options:
             token = (entry, message, None, "")
         else:
-            begin(run, message, start)
+            _begin(run, message, options)
+            if run.attended and run.ends:
+                await run.attend(0)  # nothing follows where it was to begin
             token = run.ready.pop() if run.ready else None
-            if token is None and run.attended:
-                await run.attend(0)  # a chain without nodes
         if token is not None and timeout is None:
             token = run.glide(run.ready, token)
         if token is not None:
@@ -115,17 +97,41 @@ async def perform(  # noqa: C901 - what every run goes through, without a call m
             if run.crew is not None:
                 await run.crew.settle()
     except BaseException as error:
-        await _cut_short(chain, run, error)
+        await _cut_short(chain, run, error, message)
     finally:
         if token is not None or timeout is not None:
             run.let_go()
-        chain.active -= 1
-        if chain.retired and not chain.active:
+        if run.calls is not None:
+            await run.calls.over()
+        chain.runs.discard(run)
+        if chain.retired:
             await chain.close_if_idle(has_loop=run.has_loop)
     outcome = Outcome(run, message)
-    if watch is not None:
+    if run.watch is not None:
         _publish_outcome(chain, run, outcome)
     return outcome
+
+
+def _begin(run: Run, message: Message, options: RunOptions) -> None:
+    """Give a run its first tokens; one that cannot begin ends its message as `Failure`."""
+    try:
+        begin_with(run, message, options)
+    except EngineError as error:
+        run.fault = error
+        run.end_with("", Failed(error), message)
+
+
+async def _on_successor(chain: Chain, run: Run, options: RunOptions) -> tuple[Chain, Run]:
+    """Begin again on the version that is in service. Raises: EngineError: when there is none, or it takes in no more.
+
+    What a run that never began leaves behind is closed here: its version may have waited for it.
+    """
+    chain.runs.discard(run)
+    await chain.close_if_idle(has_loop=run.has_loop)
+    chain = chain.successor()
+    run = _new_run(chain, options)
+    chain.runs.add(run)
+    return chain, run
 
 
 def _limit_time(run: Run, timeout: float) -> None:
@@ -135,7 +141,7 @@ def _limit_time(run: Run, timeout: float) -> None:
         run.arm()
 
 
-async def _cut_short(chain: Chain, run: Run, error: BaseException) -> None:
+async def _cut_short(chain: Chain, run: Run, error: BaseException, message: Message) -> None:
     """Bring a run to rest after an error; come back when the outcome tells of it.
 
     Raises:
@@ -152,6 +158,9 @@ async def _cut_short(chain: Chain, run: Run, error: BaseException) -> None:
     is_cancelled = isinstance(fault, CancelledError)
     if is_cancelled and run.stopping and not (run.task and run.task.cancelling() > run.cancelling):
         return
+    if run.calls is not None and not run.ends:  # it never began
+        reason = RunCancelled(CANCELLED, run_id=run.id) if is_cancelled else fault
+        run.end_with("", Failed(reason), message)
     if run.watch is not None and is_cancelled:
         run.watch.publish(RunWasCancelled, chain.id, error=CANCELLED)
     elif run.watch is not None:
@@ -182,19 +191,26 @@ def _publish_outcome(chain: Chain, run: Run, outcome: Outcome) -> None:
             run.watch.publish(RunFailed, chain.id, code=error.code if error else "run.error", error=str(error))
 
 
-def _new_run(chain: Chain, listener: Listener | None, scope: Iterable[Any] | Mapping[type, Any] | None) -> Run:
+def _new_run(chain: Chain, options: RunOptions) -> Run:
     """Make a run of a chain: on its observed compilation when somebody listens."""
-    listeners = chain.engine.bus.listeners
-    if listener is None and not listeners:
+    bus = chain.engine.bus
+    if not options and not bus.listeners and bus.hooks is None:
         run = Run(chain.compiled)
         if run.compiled.limits.stop_on_failure:
             run.attended = True
-    else:
-        run = Run(chain.observed)
-        run.watch = Watch(run.id, listeners if listener is None else (*listeners, listener))
-        run.attended = True
+        return run
+    listener = options.get("listener")
+    listeners = bus.listeners if listener is None else (*bus.listeners, listener)
+    run = Run(chain.observed if listeners else chain.compiled)
+    run.attended = bool(listeners) or run.compiled.limits.stop_on_failure
+    run._id = options.get("run_id") or None
+    if listeners:
+        run.watch = Watch(run.id, listeners)
+    scope = options.get("scope")
     if scope is not None:
         run.scope = Scope(scope)
+    if bus.hooks is not None or not options.keys().isdisjoint(_CALLBACKS):
+        run.calls = Callbacks(run, options, bus.hooks)
     return run
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Token: TypeAlias = "tuple[Step, Any, Step | None, Relation | str]"
 Ready: TypeAlias = "list[Token]"
+Beginning: TypeAlias = "tuple[Step, Message, Relation | str | None]"
+"""Where a run begins: at a step, or behind it by a relation."""
 
 _new: Any = cast("Any", tuple).__new__  # what `End(...)` and `Arrival(...)` come to, without their Python frame
 
@@ -49,16 +51,23 @@ class Core:
         if compiled.joins:
             self.holds = [0] * len(compiled.joins)
 
-    def start(self, tokens: Iterable[tuple[Step, Message]]) -> None:
-        """Begin with a message at each of these steps. A message that begins at a join counts as arrived there."""
-        for step, message in reversed(list(tokens)):
-            if step.join >= 0:
+    def start(self, places: Iterable[Beginning]) -> None:
+        """Begin at each of these places. A message that begins at a join counts as arrived there."""
+        batches: list[Ready] = []
+        for step, message, relation in places:
+            batch: Ready = []
+            batches.append(batch)
+            if relation is not None:
+                self.emit(step, relation, message, batch)
+            elif step.join >= 0:
                 self._arrive(step, message, None, "")
             else:
                 self._hold(step)
                 if step.cyclic:
                     self.count(step)
-                self.ready.append((step, message, None, ""))
+                batch.append((step, message, None, ""))
+        for batch in reversed(batches):
+            self.ready.extend(batch)
         if self.arrived:
             self._fire(tuple(self.arrived))
 

@@ -52,7 +52,7 @@ class CoreRunner:
         return Placed(NodeDefinition(str(number), "t"), component, lambda: None, False, False)
 
     def run(self) -> Record:
-        self.core.start([(self.compiled.by_id[str(node)], Message(id="0")) for node in self.plan.start])
+        self.core.start([(self.compiled.by_id[str(node)], Message(id="0"), None) for node in self.plan.start])
         while True:
             self._take()
             free = [one for one in self.running if one[2] is None or not self._is_busy(one[2])]

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.runtime.kit import END, Kind, join, line, load, ways
 
 from catenary import FAILURE, STREAM, SUCCESS, Message, NodeFailure, Relation, fail
-from catenary.errors import EngineError, NodeError
+from catenary.errors import NodeError
 
 
 class Odd(str):
@@ -299,11 +299,19 @@ def test_join_fires_for_branches_started_apart(engine):
     assert [end.message.text for end in outcome.ends] == ["x+x"]
 
 
-@pytest.mark.parametrize("start", ["z", ["a", "z"], [""], ""])
-def test_unknown_start_is_an_error(engine, start):
-    chain = load(engine, {"a": None})
-    with pytest.raises(EngineError, match=r"SetExecuteNodes node id=z? ?not found"):
-        chain.run_sync("", start=start)
+@pytest.mark.parametrize(
+    ("start", "text"),
+    [
+        ("z", "SetExecuteNodes node id=z not found"),
+        ("", "SetExecuteNodes node id= not found"),
+        ([""], "SetExecuteNodes node id= not found"),
+        (["a", "z"], "restore parent node id=z not found"),
+    ],
+)
+def test_run_that_cannot_begin_fails_with_its_message(engine, start, text):
+    outcome = load(engine, {"a": None}).run_sync({"n": 1}, start=start)
+    assert (outcome.status, str(outcome.error)) == ("failed", text)
+    assert (outcome.message.value, outcome.message.metadata["errorMsg"]) == ({"n": 1}, text)
 
 
 def test_chain_without_nodes_fails(engine):
