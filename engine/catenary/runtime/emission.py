@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from catenary.message import Message
 from catenary.relation import NodeFailure, fail
@@ -71,6 +71,16 @@ def pairs_of(emission: Any, message: Message) -> list[tuple[Relation | str, Mess
         return [malformed(emission, message)]
     pairs: list[Any] = [(item, message) if isinstance(item, str) else item for item in emission]
     return pairs if all(map(is_pair, pairs)) else [malformed(emission, message)]
+
+
+def completed(emission: Any, message: Message) -> Any:
+    """Give an emission whose bare relations have this message with them."""
+    if isinstance(emission, str):
+        return emission, message
+    if isinstance(emission, list):
+        items = cast("list[Any]", emission)
+        return [(item, message) if isinstance(item, str) else item for item in items]
+    return emission
 
 
 def is_pair(item: Any) -> bool:

@@ -18,11 +18,12 @@ from catenary.errors import ExpressionError, ResourceError, RunTimeout
 from catenary.message import Message
 from catenary.relation import FAILURE, Failed
 from catenary.runtime.compiled import Placed
-from catenary.runtime.emission import failure
+from catenary.runtime.emission import completed, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from catenary.aspects.weaving import NodeAspects
     from catenary.component import Component
     from catenary.definition import NodeDefinition, Retry
     from catenary.runtime.context import Context
@@ -32,7 +33,12 @@ if TYPE_CHECKING:
 
 
 def weave(
-    node: NodeDefinition, component: Component[Any], *, keeps_output: bool = False, instead: Runs | None = None
+    node: NodeDefinition,
+    component: Component[Any],
+    *,
+    keeps_output: bool = False,
+    instead: Runs | None = None,
+    aspects: NodeAspects | None = None,
 ) -> Placed:
     """Put together what is called for a node.
 
@@ -41,6 +47,7 @@ def weave(
         component: The instance behind it.
         keeps_output: True when the settings of some node name this one.
         instead: What is called in place of the component's `run`.
+        aspects: What aspects bring to the node; they see one visit, with its retries in it.
     """
     run: Runs = instead or (component.run if not component.ends else _never)
     is_async = inspect.iscoroutinefunction(run)
@@ -60,9 +67,14 @@ def weave(
     policy = node.retry_policy
     if policy is not None:
         run, is_async, waits = _retried(run, policy, is_async=is_async), True, True
+    emitting = None
+    if aspects is not None:
+        run = aspects.weave(run, is_async=is_async, collects=component.collects)
+        is_async, waits = is_async or aspects.is_async, waits or aspects.is_async
+        emitting = aspects.emitting
     if keeps_output:
         run = _kept(run, is_async=is_async)
-    return Placed(node, component, run, is_async, waits, keeps_output)
+    return Placed(node, component, run, is_async, waits, keeps_output, emitting)
 
 
 def _never(_ctx: Context, _message: Any) -> None:
@@ -90,12 +102,7 @@ def _collecting(run: Runs, *, is_async: bool) -> Runs:
     """Give a join's bare relations the first message of its list."""
 
     def complete(_ctx: Context, arrivals: list[Arrival], emission: Any) -> Any:
-        if isinstance(emission, str):
-            return emission, arrivals[0].message
-        if isinstance(emission, list):
-            items = cast("list[Any]", emission)
-            return [(item, arrivals[0].message) if isinstance(item, str) else item for item in items]
-        return emission
+        return completed(emission, arrivals[0].message)
 
     return after(run, complete, is_async=is_async)
 
