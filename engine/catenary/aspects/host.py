@@ -1,0 +1,121 @@
+"""What an engine offers for aspects: `add_aspect`, `around`, `before`, `after`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from catenary.aspects.base import Aspect
+    from catenary.aspects.roster import ChainAspects, Roster
+
+FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
+
+
+class AspectHost:
+    """The part of an engine that takes aspects. They hold for chains that are loaded, or reloaded, afterwards."""
+
+    _roster: Roster | None = None
+
+    @property
+    def roster(self) -> Roster:
+        """The aspects of this engine."""
+        if self._roster is None:
+            from catenary.aspects.roster import Roster
+
+            self._roster = Roster()
+        return self._roster
+
+    def aspects_of(self, chain_id: str) -> ChainAspects | tuple[()]:
+        """Give the instances of the aspects for a chain, the outermost first."""
+        return () if self._roster is None else self._roster.of_chain(chain_id)
+
+    def keep_aspects(self, chain_id: str, aspects: Sequence[Aspect]) -> None:
+        """Keep the instances of a chain that is in service for its versions to come."""
+        if self._roster is not None:
+            self._roster.keep(chain_id, aspects)
+
+    def forget_aspects(self, chain_id: str) -> None:
+        """Let go of the instances of a chain that was removed."""
+        if self._roster is not None:
+            self._roster.forget(chain_id)
+
+    def add_aspect(self, aspect: Aspect) -> None:
+        """Add an aspect. Chains see it that are loaded or reloaded afterwards.
+
+        Raises:
+            EngineError: When it is no aspect, or waits where nobody can.
+        """
+        self.roster.add(aspect)
+
+    @overload
+    def around(self, function: FunctionT, /) -> FunctionT: ...
+    @overload
+    def around(
+        self,
+        *,
+        types: Sequence[str] = ...,
+        nodes: Sequence[str] = ...,
+        chains: Sequence[str] = ...,
+        order: int = ...,
+    ) -> Callable[[FunctionT], FunctionT]: ...
+
+    def around(self, function: FunctionT | None = None, /, **cut: Any) -> Any:
+        """Weave a function around nodes: `@engine.around(types=["restApiCall"])` above `async def f(ctx, msg, proceed)`.
+
+        It stands in the place of the node, goes on to it with `proceed(msg)` (awaited in an `async def`), and returns
+        what the node sends out. Without brackets it holds for all nodes.
+
+        Args:
+            function: The function.
+            **cut: `types`, `nodes`, `chains` and `order`, as the attributes of `Aspect`.
+        """
+        return self._add_function("around", function, cut)
+
+    @overload
+    def before(self, function: FunctionT, /) -> FunctionT: ...
+    @overload
+    def before(
+        self,
+        *,
+        types: Sequence[str] = ...,
+        nodes: Sequence[str] = ...,
+        chains: Sequence[str] = ...,
+        order: int = ...,
+    ) -> Callable[[FunctionT], FunctionT]: ...
+
+    def before(self, function: FunctionT | None = None, /, **cut: Any) -> Any:
+        """Have a function look at messages before nodes get them: `def f(ctx, msg, relation)`.
+
+        The message that it returns is the one that the node gets; `None` changes nothing. For the rest see `around`.
+        """
+        return self._add_function("before", function, cut)
+
+    @overload
+    def after(self, function: FunctionT, /) -> FunctionT: ...
+    @overload
+    def after(
+        self,
+        *,
+        types: Sequence[str] = ...,
+        nodes: Sequence[str] = ...,
+        chains: Sequence[str] = ...,
+        order: int = ...,
+    ) -> Callable[[FunctionT], FunctionT]: ...
+
+    def after(self, function: FunctionT | None = None, /, **cut: Any) -> Any:
+        """Have a function look at messages that nodes send: `def f(ctx, msg, relation, error)`.
+
+        The message that it returns is the one that goes on; `None` changes nothing. For the rest see `around`.
+        """
+        return self._add_function("after", function, cut)
+
+    def _add_function(self, point: str, function: Any, cut: dict[str, Any]) -> Any:
+        from catenary.aspects.functions import FunctionAspect
+
+        def register(function: FunctionT) -> FunctionT:
+            self.add_aspect(FunctionAspect(point, function, **cut))
+            return function
+
+        return register if function is None else register(function)

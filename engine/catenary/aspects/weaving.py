@@ -1,0 +1,273 @@
+"""Weaves aspects around the `run` of a node, at load; what a node does not have is not there.
+
+From the outside in: all `before`, in order; each `around`, in order; the node with its retry, timeout and thread; and
+on the way back all `after`, in order again, for each message that is sent.
+"""
+
+from __future__ import annotations
+
+import inspect
+from asyncio import CancelledError
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from catenary.aspects.base import Aspect, covers, has
+from catenary.message import Message
+from catenary.relation import Failed, fail
+from catenary.runtime.emission import completed, failure, pairs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from catenary.chain import Chain
+    from catenary.component import Component
+    from catenary.definition import NodeDefinition
+    from catenary.relation import Relation
+    from catenary.runtime.context import Context
+    from catenary.runtime.ends import Arrival
+
+    Runs = Callable[..., Any]
+    Point = Callable[..., Any]
+    Emitting = Callable[[Context, Relation | str, Message], Awaitable[Message]]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAspects:
+    """What aspects bring to one node, each list in the order in which it applies."""
+
+    befores: tuple[Point, ...]
+    arounds: tuple[Point, ...]
+    afters: tuple[Point, ...]
+    is_async: bool
+
+    def weave(self, run: Runs, *, is_async: bool, collects: bool) -> Runs:
+        """Give a `run` with the aspects around it; it is an async one when the node is, or any of the aspects."""
+        if collects:
+            return self._joined(run, is_async=is_async)
+        if not (is_async or self.is_async):
+            return self._called(run)
+        return self._awaited(run if is_async else _lifted(run))
+
+    @property
+    def emitting(self) -> Emitting | None:
+        """What a message goes through that the node sends on the way; None when nothing looks at it."""
+        afters = self.afters
+        if not afters:
+            return None
+
+        async def emitting(ctx: Context, relation: Relation | str, message: Message) -> Message:
+            return await _changed_by(afters, ctx, relation, message)
+
+        return emitting
+
+    def _joined(self, run: Runs, *, is_async: bool) -> Runs:
+        """Weave around a join: aspects see the message that came first, and may put another one in its place."""
+
+        def visit(ctx: Context, arrivals: list[Arrival]) -> Any:
+            first = arrivals[0].message
+
+            def join(ctx: Context, message: Message) -> Any:
+                if message is first:
+                    return run(ctx, arrivals)
+                return run(ctx, [arrivals[0]._replace(message=message), *arrivals[1:]])
+
+            woven = self.weave(_as_async(join) if is_async else join, is_async=is_async, collects=False)
+            return first, woven(ctx, first)
+
+        async def awaited(ctx: Context, arrivals: list[Arrival]) -> Any:
+            first, emission = visit(ctx, arrivals)
+            return completed(await emission, first)
+
+        def called(ctx: Context, arrivals: list[Arrival]) -> Any:
+            first, emission = visit(ctx, arrivals)
+            return completed(emission, first)
+
+        return awaited if is_async or self.is_async else called
+
+    def _called(self, run: Runs) -> Runs:
+        for around in reversed(self.arounds):
+            run = _around(around, run)
+        befores, afters = self.befores, self.afters
+        if not befores and not afters:
+            return run
+
+        def called(ctx: Context, message: Message) -> Any:
+            got = message
+            try:
+                for before in befores:
+                    got = checked(before(ctx, got, ctx._relation), got)
+                emission = run(ctx, got)
+            except (Exception, CancelledError) as error:
+                emission = failure(error, got)
+            if afters:
+                return _sent_by(afters, ctx, emission, got)
+            return emission if got is message else completed(emission, got)
+
+        return called
+
+    def _awaited(self, run: Runs) -> Runs:
+        for around in reversed(self.arounds):
+            run = _around_async(around, run)
+        befores, afters = self.befores, self.afters
+        if not befores and not afters:
+            return run
+
+        async def awaited(ctx: Context, message: Message) -> Any:
+            got = message
+            try:
+                for before in befores:
+                    got = await _checked(before(ctx, got, ctx._relation), got)
+                emission = await run(ctx, got)
+            except Exception as error:
+                emission = failure(error, got)
+            except CancelledError as error:
+                assert ctx._run is not None
+                ctx._run.check(ctx)  # goes on with it when the visit is being cancelled
+                emission = failure(error, got)
+            if afters:
+                return await _sent_by_async(afters, ctx, emission, got)
+            return emission if got is message else completed(emission, got)
+
+        return awaited
+
+
+def aspects_at(
+    chain: Chain, aspects: Sequence[Aspect], node: NodeDefinition, component: Component[Any]
+) -> NodeAspects | None:
+    """Give what aspects bring to a node of a chain; None when they leave it alone."""
+    if component.ends:  # nothing runs there
+        return None
+    found = [
+        placed
+        for aspect in aspects
+        if covers(aspect, node, component) and (placed := aspect.for_node(chain, node, component)) is not None
+    ]
+    befores, arounds, afters = ([_cut(one, point) for one in found if has(one, point)] for point in _POINTS)
+    everything = [*befores, *arounds, *afters]
+    if not everything:
+        return None
+    return NodeAspects(
+        tuple(call for call, _ in befores),
+        tuple(call for call, _ in arounds),
+        tuple(call for call, _ in afters),
+        any(is_async for _, is_async in everything),
+    )
+
+
+_POINTS = ("before", "around", "after")
+
+
+def is_async(call: Point) -> bool:
+    """Tell whether a function, or an object that is called like one, is an `async def`."""
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
+
+
+def _cut(aspect: Aspect, point: str) -> tuple[Point, bool]:
+    """Give the method of an aspect at a join point, behind its `point_cut` if it has one, and whether it is async."""
+    call = getattr(aspect, point)
+    is_awaited = is_async(call)
+    if not has(aspect, "point_cut"):
+        return call, is_awaited
+    lets_in = aspect.point_cut
+    if point == "around":
+
+        def around(ctx: Context, message: Message, proceed: Any) -> Any:
+            applies = lets_in(ctx, message, ctx._relation)
+            return call(ctx, message, proceed) if applies else proceed(message)
+
+        return around, is_awaited
+
+    def filtered(ctx: Context, message: Message, relation: Relation | str, *error: Any) -> Any:
+        return call(ctx, message, relation, *error) if lets_in(ctx, message, relation) else None
+
+    return filtered, is_awaited
+
+
+def _lifted(run: Runs) -> Runs:
+    async def lifted(ctx: Context, message: Any) -> Any:
+        return run(ctx, message)
+
+    return lifted
+
+
+def _as_async(join: Runs) -> Runs:
+    async def awaited(ctx: Context, message: Any) -> Any:
+        return await join(ctx, message)
+
+    return awaited
+
+
+def _around(around: Point, run: Runs) -> Runs:
+    def called(ctx: Context, message: Message) -> Any:
+        def proceed(other: Message) -> Any:
+            return run(ctx, message) if other is message else completed(run(ctx, checked(other, None)), other)
+
+        return around(ctx, message, proceed)
+
+    return called
+
+
+def _around_async(around: Point, run: Runs) -> Runs:
+    async def awaited(ctx: Context, message: Message) -> Any:
+        async def proceed(other: Message) -> Any:
+            if other is message:
+                return await run(ctx, message)
+            return completed(await run(ctx, checked(other, None)), other)
+
+        emission = around(ctx, message, proceed)
+        return await emission if hasattr(emission, "__await__") else emission
+
+    return awaited
+
+
+def checked(given: Any, present: Message | None) -> Message:
+    """Give the message that an aspect returned, or the present one for None. Raises: TypeError: when it is neither."""
+    if given is None and present is not None:
+        return present
+    if isinstance(given, Message):
+        return given
+    raise TypeError(f"an aspect gave a {type(given).__name__} where a message is asked for")
+
+
+async def _checked(given: Any, present: Message) -> Message:
+    return checked(await given if hasattr(given, "__await__") else given, present)
+
+
+def _error(relation: Relation | str) -> BaseException | None:
+    return relation.error if isinstance(relation, Failed) else None
+
+
+def _sent_by(afters: tuple[Point, ...], ctx: Context, emission: Any, message: Message) -> Any:
+    sent: list[Any] = []
+    for relation, one in pairs_of(emission, message):
+        current = one
+        try:
+            for after in afters:
+                current = checked(after(ctx, current, relation, _error(relation)), current)
+        except Exception as error:
+            sent.append(fail(error, current))
+        else:
+            sent.append((relation, current))
+    return _as_emission(sent, emission)
+
+
+async def _sent_by_async(afters: tuple[Point, ...], ctx: Context, emission: Any, message: Message) -> Any:
+    sent: list[Any] = []
+    for relation, one in pairs_of(emission, message):
+        try:
+            sent.append((relation, await _changed_by(afters, ctx, relation, one)))
+        except Exception as error:
+            sent.append(fail(error, one))
+    return _as_emission(sent, emission)
+
+
+async def _changed_by(afters: tuple[Point, ...], ctx: Context, relation: Relation | str, message: Message) -> Message:
+    for after in afters:
+        message = await _checked(after(ctx, message, relation, _error(relation)), message)
+    return message
+
+
+def _as_emission(sent: list[Any], emission: Any) -> Any:
+    if len(sent) == 1:
+        return sent[0]
+    return sent if sent else cast("Any", emission)
