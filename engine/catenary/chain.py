@@ -11,8 +11,10 @@ from catenary.runtime.weave import weave
 from catenary.versions import Instance, Version
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 
+    from catenary.aspects import Aspect
+    from catenary.aspects.weaving import NodeAspects
     from catenary.component import Component, Context, Emission
     from catenary.definition import ChainDefinition, NodeDefinition
     from catenary.engine import Engine
@@ -34,6 +36,7 @@ class Chain(Version):
         engine: The engine it belongs to.
         environment: What its expressions, templates and scripts were compiled with.
         version: 1 for the first one loaded under the id, one more with each reload.
+        aspects: What is woven around its nodes and runs, the outermost first.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Chain(Version):
         limits: Limits,
         *,
         before: Chain | None = None,
+        aspects: Sequence[Aspect] = (),
     ) -> None:
         """Put a chain together; components that the version before has too are shared with it."""
         known = {id(one.component): one for one in before.instances} if before else {}
@@ -57,6 +61,7 @@ class Chain(Version):
         self.definition = definition
         self.environment = environment
         self.version = 1
+        self.aspects = aspects
         self._limits = limits
         self._nodes = nodes
         self._observed: Compiled | None = None
@@ -66,8 +71,17 @@ class Chain(Version):
 
     def _weave(self, replaced: Mapping[str, Callable[..., Any]]) -> list[Placed]:
         kept = referenced_nodes(component for _, component in self._nodes)
+        at: Callable[..., NodeAspects | None] = _no_aspects
+        if self.aspects:
+            from catenary.aspects.weaving import aspects_at as at
         return [
-            weave(node, component, keeps_output=node.id in kept, instead=replaced.get(node.id))
+            weave(
+                node,
+                component,
+                keeps_output=node.id in kept,
+                instead=replaced.get(node.id),
+                aspects=at(self, node, component),
+            )
             for node, component in self._nodes
         ]
 
@@ -145,6 +159,10 @@ class Chain(Version):
 
     def __repr__(self) -> str:
         return f"Chain({self.id!r}, {len(self._nodes)} nodes, version {self.version})"
+
+
+def _no_aspects(*_: Any) -> None:
+    """Stand in for what finds the aspects of a node, where the chain has none."""
 
 
 def referenced_nodes(components: Iterable[Component[Any]]) -> set[str]:

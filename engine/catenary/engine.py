@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
+from catenary.aspects.host import AspectHost
 from catenary.clock import SystemClock
 from catenary.defaults import ChainDefaults
 from catenary.errors import EngineError
@@ -17,6 +18,7 @@ from catenary.runtime.entry import Loops, perform
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 
+    from catenary.aspects import Aspect
     from catenary.cache import Cache
     from catenary.chain import Chain
     from catenary.clock import Clock
@@ -35,7 +37,7 @@ AnyT = TypeVar("AnyT")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
 
-class Engine:
+class Engine(AspectHost):
     """Loads chains and runs messages through them.
 
     Safe to use from many tasks of one event loop; `run_sync` may be called from many threads.
@@ -50,6 +52,7 @@ class Engine:
         allow_web_includes: True to let `include` of templates fetch http addresses; the first message that names one
             waits for it, at most 10 seconds.
         registry: Where node types are looked up; all installed components if absent.
+        aspects: What is woven around nodes, runs and the loading of chains; `add_aspect` adds more.
         clock: What tells the time; a fake one in tests.
         cache: Where chains keep values between messages; a store in memory if absent.
     """
@@ -65,6 +68,7 @@ class Engine:
         allow_link_local: bool = False,
         allow_web_includes: bool = False,
         registry: Registry | None = None,
+        aspects: Iterable[Aspect] = (),
         clock: Clock | None = None,
         cache: Cache | None = None,
     ) -> None:
@@ -84,6 +88,8 @@ class Engine:
         self._http: HttpClients | None = None
         self._cache = cache
         self.bus = Bus()
+        for aspect in aspects:
+            self.add_aspect(aspect)
         self._pool = ChainPool(self)
 
     # What chains share

@@ -117,13 +117,19 @@ class ChainPool:
         from catenary.load import build, environment_of
 
         engine = self._engine
+        aspects = engine.aspects_of(chain_id)
+        if aspects:
+            from catenary.aspects.loading import prepared
+
+            document = prepared(document, aspects)
         settings = engine.settings_for(document)
         nodes, problems = build(document, engine.registry, settings)
         if any(problem.severity == "error" for problem in problems):
             raise ChainInvalid(problems, file=document.file)
         definition = document.definition
         limits = engine.defaults.limits_of(definition)
-        chain = Chain(engine, chain_id, definition, nodes, environment_of(definition, settings), limits)
+        environment = environment_of(definition, settings)
+        chain = Chain(engine, chain_id, definition, nodes, environment, limits, aspects=aspects)
         failed = chain.open()
         if failed:
             problems = [_open_problem(document, node_id, error) for node_id, error in failed]
