@@ -195,10 +195,13 @@ class ComponentInfo:
     """What `register` was told about a component."""
 
     type: str
-    category: str
-    since: str
-    aliases: tuple[str, ...]
-    label: str
+    category: str = "custom"
+    since: str = ""
+    aliases: tuple[str, ...] = ()
+    label: str = ""
+    icon: str = ""
+    order: int = 0
+    disabled: bool = False
 
 
 ComponentT = TypeVar("ComponentT", bound="type[Component[Any]]")
@@ -214,6 +217,9 @@ def register(
     since: str = "",
     aliases: Sequence[str] = (),
     label: str = "",
+    icon: str = "",
+    order: int = 0,
+    disabled: bool = False,
 ) -> Callable[[ComponentT], ComponentT]:
     """Register a component class under the node type by which chains name it.
 
@@ -223,6 +229,9 @@ def register(
         since: The version it came with.
         aliases: Other type names for the same component.
         label: A short name for editors; made from the type if absent.
+        icon: The name of a picture for editors.
+        order: Where it stands in its category: lower is earlier, the type's name decides among equals.
+        disabled: True to have editors not offer it; chains that name it run.
 
     Raises:
         ValueError: When another class has the name already.
@@ -234,7 +243,7 @@ def register(
             if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise ValueError(f"the component already exists. componentType={name}")
             registered[name] = cls
-        cls.info = ComponentInfo(type_name, category, since, tuple(aliases), label)
+        cls.info = ComponentInfo(type_name, category, since, tuple(aliases), label, icon, order, disabled)
         return cls
 
     return decorate

@@ -51,6 +51,8 @@ class Engine(AspectHost):
         allow_link_local: True to let chains call link-local addresses and metadata services.
         allow_web_includes: True to let `include` of templates fetch http addresses; the first message that names one
             waits for it, at most 10 seconds.
+        secret_key: The key of the chains' secrets, or the path of a file that has it; what the environment variables
+            `CATENARY_SECRET_KEY` or `CATENARY_SECRET_KEY_FILE` say if absent.
         registry: Where node types are looked up; all installed components if absent.
         aspects: What is woven around nodes, runs and the loading of chains; `add_aspect` adds more.
         clock: What tells the time; a fake one in tests.
@@ -67,6 +69,7 @@ class Engine(AspectHost):
         allowed_hosts: Sequence[str] = (),
         allow_link_local: bool = False,
         allow_web_includes: bool = False,
+        secret_key: str | Path | None = None,
         registry: Registry | None = None,
         aspects: Iterable[Aspect] = (),
         clock: Clock | None = None,
@@ -84,6 +87,7 @@ class Engine(AspectHost):
         self._allow_link_local = allow_link_local
         self._allow_web_includes = allow_web_includes
         self._web_texts: WebTexts | None = None
+        self._secret_key = secret_key
         self._registry = registry
         self._http: HttpClients | None = None
         self._cache = cache
@@ -271,7 +275,9 @@ class Engine(AspectHost):
             script_memory_bytes=defaults.script_memory_bytes,
             script_host_calls=defaults.script_host_calls,
         )
-        return Settings(environment, defaults.allow_cycle, defaults.strict)
+        from catenary.secrets import find_key
+
+        return Settings(environment, defaults.allow_cycle, defaults.strict, find_key(self._secret_key))
 
     def clear_cache(self, chain_id: str) -> None:
         """Drop what a chain keeps between messages."""

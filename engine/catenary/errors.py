@@ -378,6 +378,17 @@ class AnswerInvalid(PauseError):
     code = "pause.invalid-answer"
 
 
+class SecretError(EngineError):
+    """A secret of a chain cannot be encrypted or decrypted.
+
+    Usual cause: Another key is set than the one it was encrypted with, or none, or the extra `secrets` is missing.
+
+    Cure: Set the key it was encrypted with, or encrypt it again with `catenary secret encrypt`.
+    """
+
+    code = "secret.error"
+
+
 class StoreError(CatenaryError):
     """A file of records cannot be read or written, or does not have what was asked for.
 

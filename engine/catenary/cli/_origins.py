@@ -64,7 +64,7 @@ def source_of_name(name: str, sources: Mapping[str, str]) -> str:
     """Say where `global.a.b` got its value: from what set it, or set something around it."""
     root, _, path = name.partition(".")
     if root != "global":
-        return "the chain's vars" if root == "vars" else "the head of the chain"
+        return {"vars": "the chain's vars", "secrets": "the chain's secrets"}.get(root, "the head of the chain")
     while path:
         if path in sources:
             return sources[path]
@@ -96,6 +96,14 @@ class Mask:
                 self.add_properties(value, path)  # type: ignore[arg-type]
             elif is_secret_name(path):
                 self.add(value)
+
+    def add_all(self, secrets: Mapping[str, object]) -> None:
+        """Hide all texts of a mapping, at any depth."""
+        for secret in secrets.values():
+            if isinstance(secret, dict):
+                self.add_all(secret)  # type: ignore[arg-type]
+            else:
+                self.add(secret)
 
     def hide(self, text: str) -> str:
         """Give a text with the secrets in it masked."""

@@ -116,7 +116,8 @@ class Rendering:
 
     def _written_parts(self, pieces: list[Piece], option: Option) -> Iterator[Told]:
         for piece in pieces:
-            hidden = option.is_secret or (piece.name and is_secret_name(piece.name))
+            is_secret = piece.name.startswith("secrets.") or (piece.name and is_secret_name(piece.name))
+            hidden = option.is_secret or is_secret
             text = MASK if hidden and piece.text else self._mask.hide(piece.text)
             if not piece.name:
                 yield {"kind": "text", "text": text}

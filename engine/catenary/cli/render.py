@@ -84,7 +84,9 @@ def render(ctx: click.Context, file: str, nodes: tuple[str, ...], **options: Any
     wanted = [node for node in definition.nodes if options["all_nodes"] or node.id in nodes]
     mask = Mask()
     mask.add_properties(properties)
-    rendering = Rendering(environment_of(definition, settings), given, sources, mask)
+    environment = environment_of(definition, settings)
+    mask.add_all(environment.secrets)
+    rendering = Rendering(environment, given, sources, mask)
     components = {node.id: component for node, component in built}
     with logs_on_stderr():
         told = [_told(rendering, node, components, problems) for node in wanted]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
 
 # Neither may look twice at what it passed over: texts are long, and come from anybody.
-_PLACEHOLDER = re.compile(r"\$\{\s*(global|vars|ruleChain)\.([^{}\s][^{}]*)\}")
+_PLACEHOLDER = re.compile(r"\$\{\s*(global|vars|secrets|ruleChain)\.([^{}\s][^{}]*)\}")
 _INSIDE = re.compile(
     r"""[^'"`{}/]+|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`[^`]*`|//[^\n]*|/\*.*?(?:\*/|\Z)|.""", re.DOTALL
 )
@@ -73,7 +73,7 @@ def _closing(source: str, at: int) -> int:
 
 
 def resolve_placeholders(value: Json, environment: Environment) -> Json:
-    """Replace `${global.x}`, `${vars.x}` and `${ruleChain.x}` in every text of a configuration, at any depth.
+    """Replace `${global.x}`, `${vars.x}`, `${secrets.x}`, `${ruleChain.x}` in a configuration, at any depth.
 
     Only plain paths are replaced, whose keys may hold dots; what is found goes in as text and is not looked at
     again. What is not found, and any longer expression, stays as written. Keys of maps stay as they are.

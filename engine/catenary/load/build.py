@@ -16,6 +16,7 @@ from catenary.load.names import did_you_mean
 from catenary.load.node_names import NodeNames
 from catenary.load.places import entries, value_at
 from catenary.load.settings import Settings, environment_of, read_chain_settings
+from catenary.secrets import doubts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
     from catenary.load.document import Document
     from catenary.load.places import Path, Place
+    from catenary.load.settings import ChainSettings
     from catenary.registry import Registry
 
-UNRESOLVED: Final = re.compile(r"\$\{\s*((?:global|vars)\.[\w.\-]+)\s*\}")
+UNRESOLVED: Final = re.compile(r"\$\{\s*((?:global|vars|secrets)\.[\w.\-]+)\s*\}")
 """A placeholder that the pass over the configuration has left, for nothing is set for it."""
 
 _POSITION: Final = re.compile(r" \(line [0-9]+, column [0-9]+\)$")
@@ -69,6 +71,7 @@ class _Builder:
             self.report.add("chain.setting", (*base, *problem.path), problem.text, problem.hint)
         for problem in suspicious:
             self._add_key("chain.unknown-key", (*base, *problem.path), problem.text, problem.hint)
+        self._check_secrets(own, base)
         environment = environment_of(definition, self.settings)
         components: dict[str, type[Component[Any]]] = {}
         built: list[tuple[NodeDefinition, Component[Any]]] = []
@@ -95,6 +98,12 @@ class _Builder:
             component = component_type and self._component(node, path, component_type, environment)
             if component is not None:
                 yield node, component
+
+    def _check_secrets(self, own: ChainSettings, base: Path) -> None:
+        written = next((key for key in self.document.definition.configuration if key.lower() == "secrets"), "secrets")
+        for path, problem in doubts(own.secrets, self.settings.secret_key):
+            text = f"secret {'.'.join(path)!r} {problem}"
+            self.report.add("chain.sealed-secret", (*base, written, *path), text)
 
     def _add_key(self, code: str, path: Path, text: str, hint: str) -> None:
         self.report.add(code, path, text, hint, place=self.document.places.of_key(path))
@@ -146,6 +155,8 @@ class _Builder:
             hint = f"set the property {name[7:]!r} (--set {name}=... on the command line)"
             if name.startswith("vars."):
                 hint = f"add {name[5:]!r} to ruleChain.configuration.vars"
+            elif name.startswith("secrets."):
+                hint = f"add {name[8:]!r} to ruleChain.configuration.secrets"
             self.report.add("chain.unresolved-placeholder", (*base, *where), text, hint)
         self.node_names.add(node.id, label, base, config)
         for problem in problems:

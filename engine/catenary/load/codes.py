@@ -191,9 +191,15 @@ CODES: Final[dict[str, Code]] = {
         ),
         _warning(
             "chain.unresolved-placeholder",
-            "A `${global.x}` or `${vars.x}` has no value when the chain is loaded.",
+            "A `${global.x}`, `${vars.x}` or `${secrets.x}` has no value when the chain is loaded.",
             "The property or variable is not set, or misspelt.",
             "Set the property (`--set global.x=...`) or add it to `ruleChain.configuration.vars`.",
+        ),
+        _warning(
+            "chain.sealed-secret",
+            "A secret of the chain cannot be decrypted, and is used as it is.",
+            "Another key is set than the one it was encrypted with, or none, or the value was never encrypted.",
+            "Set `CATENARY_SECRET_KEY`, or encrypt the value with `catenary secret encrypt`.",
         ),
         _warning(
             "expression.unknown-name",

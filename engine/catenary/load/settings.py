@@ -10,6 +10,7 @@ from pydantic import field_validator
 
 from catenary.component import Config, option
 from catenary.expr import Environment
+from catenary.secrets import opened
 
 if TYPE_CHECKING:
     from catenary.definition import ChainDefinition
@@ -25,11 +26,13 @@ class Settings:
         environment: What expressions, templates and scripts can see and may do in any chain.
         allow_cycle: True to allow cycles in chains that say nothing about them.
         strict: True to make every warning an error.
+        secret_key: The key of the chains' secrets; `None` when none is set.
     """
 
     environment: Environment = field(default_factory=Environment)
     allow_cycle: bool = False
     strict: bool = False
+    secret_key: str | None = field(default=None, repr=False)
 
 
 class ChainSettings(Config):
@@ -104,6 +107,7 @@ def environment_of(definition: ChainDefinition, settings: Settings) -> Environme
     return replace(
         settings.environment,
         vars=own.vars,
+        secrets=opened(own.secrets, settings.secret_key) if own.secrets else {},
         rule_chain=rule_chain_values(definition),
         nodes=frozenset(node.id for node in definition.nodes),
         lenient=settings.environment.lenient if own.templates is None else own.templates == "lenient",

@@ -15,7 +15,7 @@ from catenary.message import Message
 
 def node_text(configuration, kind="t/filter", more=""):
     return f"""{{
-  "ruleChain": {{"id": "c", "configuration": {{"vars": {{"o": {{"k": 7}}, "n": 3}}, "secrets": {{"pin": "00"}}}}}},
+  "ruleChain": {{"id": "c", "configuration": {{"vars": {{"o": {{"k": 7}}, "n": 3}}}}}},
   "metadata": {{"nodes": [{{"id": "a", "type": "{kind}", {more} "configuration": {configuration}
   }}]}}
 }}"""
