@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from catenary.aspects import Aspect
+    from catenary.answers import AnswerParts
     from catenary.cache import Cache
     from catenary.chain import Chain
     from catenary.clock import Clock
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from catenary.message import Message
     from catenary.options import RunOptions
     from catenary.outcome import Outcome
+    from catenary.pauses import Pauses
     from catenary.pool import Source
     from catenary.registry import Registry
 
@@ -91,6 +93,7 @@ class Engine(AspectHost):
         self._registry = registry
         self._http: HttpClients | None = None
         self._cache = cache
+        self._pauses: Pauses | None = None
         self.bus = Bus()
         for aspect in aspects:
             self.add_aspect(aspect)
@@ -124,6 +127,15 @@ class Engine(AspectHost):
 
             self._cache = MemoryCache(self.clock)
         return self._cache
+
+    @property
+    def pauses(self) -> Pauses:
+        """The nodes that wait for an answer, in the order in which they began to: `for pause in engine.pauses`."""
+        if self._pauses is None:
+            from catenary.pauses import Pauses
+
+            self._pauses = Pauses(self)
+        return self._pauses
 
     def host_function(self, name: str, language: str = "") -> Callable[[AnyT], AnyT]:
         """Register a function that expressions, templates and scripts may call: `@engine.host_function("double")`.
@@ -341,6 +353,37 @@ class Engine(AspectHost):
         """
         return self.get(chain_id).stream(message, **options)
 
+    # Answers
+
+    async def answer(self, run_id: str, node_id: str, **parts: Unpack[AnswerParts]) -> Outcome | None:
+        """Answer a node that waits: `await engine.answer(run_id, node_id, data={...}, answerer="ann")`.
+
+        An answer counts once: of several for the same pause one wins, and the others are refused.
+
+        Args:
+            run_id: The run.
+            node_id: The node that waits.
+            **parts: The answer, see `AnswerParts`.
+
+        Returns:
+            `None` when the run goes on by itself, in this process or another. When the process that held it is gone,
+            the run is taken up behind the node, in this engine and with another id; then its outcome.
+
+        Raises:
+            PauseError: When nothing waits there, when several visits do, or when it is over.
+            AnswererRefused: When somebody answers who is not named.
+            AnswerInvalid: When the answer does not fit; the node goes on waiting.
+        """
+        from catenary.resuming import answer
+
+        return await answer(self, run_id, node_id, parts)
+
+    def answer_sync(self, run_id: str, node_id: str, **parts: Unpack[AnswerParts]) -> Outcome | None:
+        """Answer a node that waits, from a thread in which no event loop runs, see `answer`."""
+        from catenary.resuming import answer_sync
+
+        return answer_sync(self, run_id, node_id, parts)
+
     # Life
 
     async def close(self) -> None:
@@ -363,6 +406,8 @@ class Engine(AspectHost):
         self.loops.close()
 
     async def _close_all(self) -> None:
+        if self._pauses is not None:
+            await self._pauses.close()
         await self._pool.close()
         if self._http is not None:
             await self._http.close()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from catenary.errors import CatenaryError, NodeError, RunCancelled, RunTimeout
 from catenary.relation import FAILURE, STREAM
 from catenary.runtime.ends import End
-from catenary.runtime.run import EXPIRED
+from catenary.runtime.run import EXPIRED, SUSPENDED
 
 if TYPE_CHECKING:
     from catenary.jsontext import Json
@@ -43,7 +43,7 @@ class Outcome:
     def status(self) -> Status:
         """`completed`, `failed`, `paused` or `cancelled`; the worst of what happened, a cancellation before all."""
         if self._run.stopping is not None:
-            return "cancelled"
+            return "paused" if self._run.stopping == SUSPENDED else "cancelled"
         if self._run.fault is not None or any(end.relation == FAILURE for end in self.ends):
             return "failed"
         return "paused" if any(end.relation in PAUSES for end in self.ends) else "completed"
@@ -69,6 +69,8 @@ class Outcome:
     def error(self) -> CatenaryError | None:
         """Why the run did not complete: the kernel's own error, else that of the first branch that failed."""
         run = self._run
+        if run.stopping == SUSPENDED:
+            return None
         if run.stopping is not None:
             kind = RunTimeout if run.stopping == EXPIRED else RunCancelled
             return kind(run.stopping, run_id=run.id)

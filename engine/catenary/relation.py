@@ -35,6 +35,7 @@ TRUE = Relation("True", help="The condition holds.")
 FALSE = Relation("False", help="The condition does not hold.")
 STREAM = Relation("Stream", help="One piece of an answer that comes in pieces.")
 DEFAULT = Relation("Default", help="None of the cases matched.")
+PAUSED = Relation("Paused", help="The branch stood here when its run was put off, because a node waits for an answer.")
 
 
 class Failed(Relation):

@@ -10,7 +10,7 @@ from types import coroutine
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import CatenaryError, DepthLimitReached, RunCancelled, StepLimitReached
-from catenary.relation import FAILURE, Relation
+from catenary.relation import FAILURE, PAUSED, Relation
 from catenary.runtime.compiled import AsyncStep, Step
 from catenary.runtime.context import Context
 from catenary.runtime.crew import Crew
@@ -33,6 +33,7 @@ SLICE_S = 0.005  # how long one chain may keep the event loop to itself
 
 CANCELLED = "processing cancelled: context canceled"
 EXPIRED = "processing cancelled: context deadline exceeded"
+SUSPENDED = "processing paused: a node waits for an answer, and the engine was closed"
 
 
 @coroutine
@@ -314,7 +315,10 @@ class Run(InlineRun):
 
     def _cut_off(self, step: Step, message: Message) -> None:
         text = self.root.stopping or CANCELLED
-        end = End(step.node_id, FAILURE, message.put("errorMsg", text), RunCancelled(text, run_id=self.root.id))
+        if text == SUSPENDED:
+            end = End(step.node_id, PAUSED, message)
+        else:
+            end = End(step.node_id, FAILURE, message.put("errorMsg", text), RunCancelled(text, run_id=self.root.id))
         self.ends.append(end)
         if self.watch is not None:
             self.watch.ended(self, end)
