@@ -24,6 +24,7 @@ from catenary_components.flow import inclusive as inclusive
 from catenary_components.flow import join as join
 from catenary_components.flow import ref as ref
 from catenary_components.flow import switch as switch
+from catenary_components.flow import wait as wait
 from catenary_components.flow import while_ as while_
 from catenary_components.transform import expr_transform as expr_transform
 from catenary_components.transform import js_transform as js_transform

@@ -1,0 +1,88 @@
+"""One pause while its node waits: the future it waits for, and how others wake it."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from contextlib import suppress as ignoring
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from catenary.runtime.run import SUSPENDED as SUSPENSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from catenary.answers import Answer, Pause
+    from catenary.clock import Clock
+    from catenary.runtime.context import Context
+
+State: TypeAlias = Literal["open", "answered", "expired", "cancelled", "suspended"]
+OPEN: Final = "open"
+ANSWERED: Final = "answered"
+EXPIRED: Final = "expired"
+CANCELLED: Final = "cancelled"
+SUSPENDED: Final = "suspended"
+
+
+class Held:
+    """A pause that a node waits in. Made on the event loop on which it waits.
+
+    Attributes:
+        pause: The pause.
+        root: The run at the top.
+        state: What became of it; changed by the one who holds the lock of all pauses.
+        answer: The answer, once there is one.
+        gone: Is done when the node waits no more.
+    """
+
+    def __init__(self, pause: Pause, ctx: Context) -> None:
+        assert ctx._run is not None
+        self.pause = pause
+        self.root = ctx._run.root
+        self.state: State = OPEN
+        self.answer: Answer | None = None
+        self.gone: Future[None] = Future()
+        self._loop = asyncio.get_running_loop()
+        self._woken: asyncio.Future[None] = self._loop.create_future()
+        timeout_s = pause.ask.timeout_s
+        self._deadline = None if timeout_s is None else ctx.clock.monotonic() + timeout_s
+
+    async def settled(self, clock: Clock) -> None:
+        """Come back when somebody woke the node, or its time is over."""
+        if self._deadline is None:
+            await self._woken
+            return
+        timer = asyncio.ensure_future(clock.sleep(max(self._deadline - clock.monotonic(), 0.0)))
+        try:
+            await asyncio.wait((self._woken, timer), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+
+    def is_late(self, clock: Clock) -> bool:
+        """Tell whether the time for answers is over."""
+        return self._deadline is not None and clock.monotonic() >= self._deadline
+
+    def wake(self) -> None:
+        """Let the node go on, from whatever thread."""
+        self.call(_finish, self._woken)
+
+    def call(self, work: Callable[..., object], *values: Any) -> None:
+        """Have something done on the event loop of the run."""
+        with ignoring(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(work, *values)
+
+    def leave(self) -> None:
+        """Say that the node waits no more."""
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+
+def suspend(held: Held, settle: Callable[[Held, State], bool]) -> None:
+    """Put a run off: it stops where it stands and ends as paused. To be called on its event loop."""
+    if settle(held, SUSPENDED):
+        held.root.stop(SUSPENSION)
+
+
+def _finish(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
