@@ -21,6 +21,18 @@ class _Stderr(logging.Handler):
 
 
 @contextlib.contextmanager
+def quiet_logs() -> Generator[None]:
+    """Write nothing of what the engine and chains log: where many runs are tested, it is in the way."""
+    engine = logging.getLogger("catenary")
+    handler = logging.NullHandler()
+    engine.addHandler(handler)
+    try:
+        yield
+    finally:
+        engine.removeHandler(handler)
+
+
+@contextlib.contextmanager
 def logs_on_stderr() -> Generator[None]:
     """Write warnings of the engine, and all that `log` nodes write, to stderr."""
     engine, chains = logging.getLogger("catenary"), logging.getLogger(_CHAIN_LOG)

@@ -98,6 +98,17 @@ def read(source: str | FilePath | dict[str, Json], *, file: str = "") -> Documen
     return read_envelope(_parse(source, file, _SUFFIXES.get(FilePath(file).suffix.lower())), file)
 
 
+def read_parsed(path: FilePath) -> Parsed:
+    """Read any JSON or YAML file: its plain value and the places in it.
+
+    Raises:
+        ChainSyntaxError: When the text is neither JSON nor YAML.
+        ChainError: When the file cannot be read.
+    """
+    file = str(path)
+    return _parse(_file_text(path, file), file, _SUFFIXES.get(path.suffix.lower()))
+
+
 def _is_path(source: str) -> bool:
     if "\n" in source or source.lstrip().startswith(("{", "[")) or len(source) > 1000:
         return False
