@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from catenary.aspects import Aspect, Objection
     from catenary.chain import Chain
     from catenary.component import Arrival, Component, Config, Context, Emission, Example, option, register
     from catenary.defaults import ChainDefaults
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "catenary.aspects": "Aspect Objection",
     "catenary.chain": "Chain",
     "catenary.component": "Arrival Component Config Context Emission Example option register",
     "catenary.defaults": "ChainDefaults",
@@ -69,6 +71,8 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.s
 
 __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - in the order of the imports above
+    "Aspect",
+    "Objection",
     "Chain",
     "Arrival",
     "Component",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
 from catenary.errors import CatenaryError
 from catenary.relation import FAILURE, Failed, NodeFailure
@@ -125,28 +125,28 @@ class Aspect:
 
     # Runs
 
-    def start(self, ctx: Context, msg: Message, /) -> Message | None | Awaitable[Message | None]:
+    def start(self, ctx: Context, msg: Message, /) -> Message | Awaitable[Message | None] | None:
         """Look at a message before the first node. Raises: Exception: the run ends here, as `Failure`."""
 
     def end(
         self, ctx: Context, msg: Message, relation: Relation | str, error: BaseException | None, /
-    ) -> Message | None | Awaitable[Message | None]:
+    ) -> Message | Awaitable[Message | None] | None:
         """Look at a branch that ended; the message returned is what the outcome and callbacks get.
 
         Ends that are no answers, for the chain has `end` nodes elsewhere, are left out, failures excepted.
         """
 
-    def completed(self, ctx: Context, msg: Message, outcome: Outcome, /) -> Message | None | Awaitable[Message | None]:
+    def completed(self, ctx: Context, msg: Message, outcome: Outcome, /) -> Message | Awaitable[Message | None] | None:
         """Look at a run whose branches have all ended, with the message of its outcome; one returned replaces that."""
 
     # Nodes
 
     def before(
         self, ctx: Context, msg: Message, relation: Relation | str, /
-    ) -> Message | None | Awaitable[Message | None]:
+    ) -> Message | Awaitable[Message | None] | None:
         """Look at a message before the node gets it."""
 
-    def around(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission | Awaitable[Emission]:
+    def around(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission | Awaitable[Emission]:  # noqa: ARG002
         """Stand in the place of the node, and go on to it with `proceed(msg)`: once, several times, or not at all.
 
         What is returned is what the node sends out. `proceed` raises what the node raises. In an `async def` it is
@@ -156,7 +156,7 @@ class Aspect:
 
     def after(
         self, ctx: Context, msg: Message, relation: Relation | str, error: BaseException | None, /
-    ) -> Message | None | Awaitable[Message | None]:
+    ) -> Message | Awaitable[Message | None] | None:
         """Look at each message that a node sends out, also on the way, before others get it."""
 
 
@@ -181,11 +181,10 @@ def covers(aspect: Aspect, node: NodeDefinition, component: Component[Any]) -> b
 def error_of(emission: Any) -> BaseException | None:
     """Give the error of an emission that is, or has in it, a `Failure`; None when it has none."""
     if isinstance(emission, list):
-        return next((error for item in emission if (error := error_of(item)) is not None), None)  # type: ignore[misc]
-    sent: Any = emission[1] if isinstance(emission, tuple) and len(emission) == 2 else None  # type: ignore[arg-type]
-    relation: Any = emission if sent is None else emission[0]  # type: ignore[index]
+        return next((error for item in cast("list[Any]", emission) if (error := error_of(item)) is not None), None)
+    relation, sent = cast("tuple[Any, Any]", emission) if isinstance(emission, tuple) else (emission, None)
     if isinstance(relation, Failed):
         return relation.error
     if not isinstance(relation, str) or relation != FAILURE:
         return None
-    return NodeFailure(str(sent.metadata.get("errorMsg") or "failed") if sent is not None else "failed")
+    return NodeFailure(str(sent.metadata.get("errorMsg") or FAILURE) if sent is not None else FAILURE)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from catenary.aspects.base import Aspect
-    from catenary.aspects.roster import ChainAspects, Roster
+    from catenary.aspects.roster import Roster
+    from catenary.chain import Chain
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
+
+
+class Cut(TypedDict, total=False):
+    """Where a function is woven in: the attributes of `Aspect` with these names."""
+
+    types: Sequence[str]
+    nodes: Sequence[str]
+    chains: Sequence[str]
+    order: int
 
 
 class AspectHost:
@@ -27,14 +37,14 @@ class AspectHost:
             self._roster = Roster()
         return self._roster
 
-    def aspects_of(self, chain_id: str) -> ChainAspects | tuple[()]:
+    def aspects_of(self, chain_id: str) -> Sequence[Aspect]:
         """Give the instances of the aspects for a chain, the outermost first."""
         return () if self._roster is None else self._roster.of_chain(chain_id)
 
-    def keep_aspects(self, chain_id: str, aspects: Sequence[Aspect]) -> None:
+    def keep_aspects(self, chain: Chain) -> None:
         """Keep the instances of a chain that is in service for its versions to come."""
         if self._roster is not None:
-            self._roster.keep(chain_id, aspects)
+            self._roster.keep(chain)
 
     def forget_aspects(self, chain_id: str) -> None:
         """Let go of the instances of a chain that was removed."""
@@ -50,42 +60,28 @@ class AspectHost:
         self.roster.add(aspect)
 
     @overload
-    def around(self, function: FunctionT, /) -> FunctionT: ...
+    def around(self, function: FunctionT) -> FunctionT: ...
     @overload
-    def around(
-        self,
-        *,
-        types: Sequence[str] = ...,
-        nodes: Sequence[str] = ...,
-        chains: Sequence[str] = ...,
-        order: int = ...,
-    ) -> Callable[[FunctionT], FunctionT]: ...
+    def around(self, **cut: Unpack[Cut]) -> Callable[[FunctionT], FunctionT]: ...
 
-    def around(self, function: FunctionT | None = None, /, **cut: Any) -> Any:
-        """Weave a function around nodes: `@engine.around(types=["restApiCall"])` above `async def f(ctx, msg, proceed)`.
+    def around(self, function: Callable[..., Any] | None = None, **cut: Unpack[Cut]) -> Any:
+        """Weave a function around nodes: `@engine.around(types=["restApiCall"])` above `def f(ctx, msg, proceed)`.
 
         It stands in the place of the node, goes on to it with `proceed(msg)` (awaited in an `async def`), and returns
         what the node sends out. Without brackets it holds for all nodes.
 
         Args:
             function: The function.
-            **cut: `types`, `nodes`, `chains` and `order`, as the attributes of `Aspect`.
+            **cut: Where it holds: `types`, `nodes`, `chains` and `order`, as the attributes of `Aspect`.
         """
         return self._add_function("around", function, cut)
 
     @overload
-    def before(self, function: FunctionT, /) -> FunctionT: ...
+    def before(self, function: FunctionT) -> FunctionT: ...
     @overload
-    def before(
-        self,
-        *,
-        types: Sequence[str] = ...,
-        nodes: Sequence[str] = ...,
-        chains: Sequence[str] = ...,
-        order: int = ...,
-    ) -> Callable[[FunctionT], FunctionT]: ...
+    def before(self, **cut: Unpack[Cut]) -> Callable[[FunctionT], FunctionT]: ...
 
-    def before(self, function: FunctionT | None = None, /, **cut: Any) -> Any:
+    def before(self, function: Callable[..., Any] | None = None, **cut: Unpack[Cut]) -> Any:
         """Have a function look at messages before nodes get them: `def f(ctx, msg, relation)`.
 
         The message that it returns is the one that the node gets; `None` changes nothing. For the rest see `around`.
@@ -93,25 +89,18 @@ class AspectHost:
         return self._add_function("before", function, cut)
 
     @overload
-    def after(self, function: FunctionT, /) -> FunctionT: ...
+    def after(self, function: FunctionT) -> FunctionT: ...
     @overload
-    def after(
-        self,
-        *,
-        types: Sequence[str] = ...,
-        nodes: Sequence[str] = ...,
-        chains: Sequence[str] = ...,
-        order: int = ...,
-    ) -> Callable[[FunctionT], FunctionT]: ...
+    def after(self, **cut: Unpack[Cut]) -> Callable[[FunctionT], FunctionT]: ...
 
-    def after(self, function: FunctionT | None = None, /, **cut: Any) -> Any:
+    def after(self, function: Callable[..., Any] | None = None, **cut: Unpack[Cut]) -> Any:
         """Have a function look at messages that nodes send: `def f(ctx, msg, relation, error)`.
 
         The message that it returns is the one that goes on; `None` changes nothing. For the rest see `around`.
         """
         return self._add_function("after", function, cut)
 
-    def _add_function(self, point: str, function: Any, cut: dict[str, Any]) -> Any:
+    def _add_function(self, point: str, function: Callable[..., Any] | None, cut: Cut) -> Any:
         from catenary.aspects.functions import FunctionAspect
 
         def register(function: FunctionT) -> FunctionT:

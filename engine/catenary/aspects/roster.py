@@ -11,6 +11,8 @@ from catenary.errors import EngineError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from catenary.chain import Chain
+
 
 class Roster:
     """Which aspects an engine has. Chains see those that were there before they were loaded or reloaded.
@@ -31,8 +33,8 @@ class Roster:
             raise EngineError(f"{aspect!r} is no aspect", hint="give an instance of a subclass of Aspect")
         for point in (*LOADING, "point_cut"):
             if has(aspect, point) and inspect.iscoroutinefunction(getattr(aspect, point)):
-                name = f"{type(aspect).__name__}.{point}"
-                raise EngineError(f"{name} is an async def", hint="what is asked at load, and point_cut, is a plain def")
+                hint = "what is called when chains are loaded is a plain def, and so is point_cut"
+                raise EngineError(f"{type(aspect).__name__}.{point} is an async def", hint=hint)
         self.given.append(aspect)
 
     def of_chain(self, chain_id: str) -> ChainAspects:
@@ -45,17 +47,17 @@ class Roster:
                 found.append((aspect, aspect.new() if present is None else present))
         return ChainAspects(found)
 
-    def keep(self, chain_id: str, aspects: ChainAspects) -> None:
+    def keep(self, chain: Chain) -> None:
         """Keep the instances of a chain that is in service for its versions to come."""
-        if aspects.pairs:
-            self._kept[chain_id] = aspects.pairs
+        if isinstance(chain.aspects, ChainAspects):
+            self._kept[chain.id] = chain.aspects.pairs
 
     def forget(self, chain_id: str) -> None:
         """Let go of the instances of a chain that was removed."""
         self._kept.pop(chain_id, None)
 
 
-class ChainAspects(tuple[Aspect, ...]):
+class ChainAspects(tuple[Aspect, ...]):  # noqa: SLOT001 - a tuple of any length can have no slots
     """The aspects of one chain, the outermost first.
 
     Attributes:

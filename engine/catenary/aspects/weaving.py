@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from asyncio import CancelledError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from catenary.aspects.base import Aspect, covers, has
 from catenary.message import Message
@@ -17,7 +17,7 @@ from catenary.relation import Failed, fail
 from catenary.runtime.emission import completed, failure, pairs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from catenary.chain import Chain
     from catenary.component import Component
@@ -131,18 +131,16 @@ class NodeAspects:
         return awaited
 
 
-def aspects_at(
-    chain: Chain, aspects: Sequence[Aspect], node: NodeDefinition, component: Component[Any]
-) -> NodeAspects | None:
-    """Give what aspects bring to a node of a chain; None when they leave it alone."""
+def aspects_at(chain: Chain, node: NodeDefinition, component: Component[Any]) -> NodeAspects | None:
+    """Give what the aspects of a chain bring to a node of it; None when they leave it alone."""
     if component.ends:  # nothing runs there
         return None
     found = [
         placed
-        for aspect in aspects
+        for aspect in chain.aspects
         if covers(aspect, node, component) and (placed := aspect.for_node(chain, node, component)) is not None
     ]
-    befores, arounds, afters = ([_cut(one, point) for one in found if has(one, point)] for point in _POINTS)
+    befores, arounds, afters = ([cut_method(one, point) for one in found if has(one, point)] for point in _POINTS)
     everything = [*befores, *arounds, *afters]
     if not everything:
         return None
@@ -162,13 +160,19 @@ def is_async(call: Point) -> bool:
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
 
 
-def _cut(aspect: Aspect, point: str) -> tuple[Point, bool]:
+def cut_method(aspect: Aspect, point: str) -> tuple[Point, bool]:
     """Give the method of an aspect at a join point, behind its `point_cut` if it has one, and whether it is async."""
     call = getattr(aspect, point)
     is_awaited = is_async(call)
     if not has(aspect, "point_cut"):
         return call, is_awaited
     lets_in = aspect.point_cut
+    if point in {"start", "completed"}:
+
+        def at_run(ctx: Context, message: Message, *outcome: Any) -> Any:
+            return call(ctx, message, *outcome) if lets_in(ctx, message, "") else None
+
+        return at_run, is_awaited
     if point == "around":
 
         def around(ctx: Context, message: Message, proceed: Any) -> Any:
@@ -270,4 +274,4 @@ async def _changed_by(afters: tuple[Point, ...], ctx: Context, relation: Relatio
 def _as_emission(sent: list[Any], emission: Any) -> Any:
     if len(sent) == 1:
         return sent[0]
-    return sent if sent else cast("Any", emission)
+    return sent or emission
