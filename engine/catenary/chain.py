@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from catenary.aspects import Aspect
+    from catenary.aspects.runs import RunAspects
     from catenary.aspects.weaving import NodeAspects
     from catenary.component import Component, Context, Emission
     from catenary.definition import ChainDefinition, NodeDefinition
@@ -37,7 +38,10 @@ class Chain(Version):
         environment: What its expressions, templates and scripts were compiled with.
         version: 1 for the first one loaded under the id, one more with each reload.
         aspects: What is woven around its nodes and runs, the outermost first.
+        run_aspects: What they bring to runs of the chain, or None.
     """
+
+    run_aspects: RunAspects | None = None
 
     def __init__(
         self,
@@ -68,6 +72,10 @@ class Chain(Version):
         self._parts: dict[tuple[bool, str, bool], Compiled] = {}
         self._placed = self._weave({})
         self.compiled = self._compile()
+        if aspects:
+            from catenary.aspects.runs import runs_of
+
+            self.run_aspects = runs_of(self)
 
     def _weave(self, replaced: Mapping[str, Callable[..., Any]]) -> list[Placed]:
         kept = referenced_nodes(component for _, component in self._nodes)

@@ -58,12 +58,20 @@ class Outcome:
         """The message of the last end that is no piece of a stream, not gated, and not silent.
 
         When there is none such, the last end that is not gated, and then the last one that is no piece of a stream;
-        when there is no end at all, the message the run began with.
+        when there is no end at all, the message the run began with. What an aspect puts in its place comes before all.
         """
+        if self._run.result is not None:
+            return self._run.result
+        answer = self.answer
+        return self._message if answer is None else answer.message
+
+    @property
+    def answer(self) -> End | None:
+        """The end whose message is the one of the outcome; None when there is no end at all."""
         whole = [end for end in self.ends if end.relation != STREAM]
         open_ends = [end for end in whole if not end.gated]
         answers = [end for end in open_ends if not end.is_silent] or open_ends or whole or self.ends
-        return answers[-1].message if answers else self._message
+        return answers[-1] if answers else None
 
     @property
     def error(self) -> CatenaryError | None:

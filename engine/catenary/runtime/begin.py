@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from catenary.errors import EngineError
+from catenary.message import Message
 from catenary.options import Restart
 from catenary.relation import Failed
 from catenary.runtime.parts import alone
@@ -12,9 +13,8 @@ from catenary.runtime.parts import alone
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from catenary.message import Message
     from catenary.options import RunOptions
-    from catenary.runtime.compiled import Compiled
+    from catenary.runtime.compiled import Compiled, Step
     from catenary.runtime.run import Run
     from catenary.runtime.tokens import Beginning
 
@@ -66,6 +66,15 @@ def beginnings(compiled: Compiled, message: Message, restarts: list[Restart]) ->
         own = message if restart.message is None else restart.message
         places += [(step, own, relation) for relation in _names(restart.after)] or [(step, own, None)]
     return places
+
+
+def first_step(compiled: Compiled, options: RunOptions) -> Step | None:
+    """Give the step that a run begins at, the first one of several; None when it cannot begin as its options say."""
+    try:
+        places = beginnings(compiled, Message(), _restarts(options))
+    except EngineError:
+        return None
+    return places[0][0] if places else compiled.first
 
 
 def _restarts(options: RunOptions) -> list[Restart]:

@@ -12,7 +12,7 @@ from catenary.events import RunCompleted, RunFailed, RunPaused, RunStarted, RunW
 from catenary.message import Message
 from catenary.outcome import Outcome
 from catenary.relation import Failed
-from catenary.runtime.begin import begin_with
+from catenary.runtime.begin import begin_with, first_step
 from catenary.runtime.callbacks import Callbacks
 from catenary.runtime.run import CANCELLED, Halt, Run, ask_for_loop
 from catenary.runtime.scope import Scope
@@ -21,6 +21,7 @@ from catenary.runtime.watch import Watch
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from catenary.aspects.runs import RunAspects
     from catenary.chain import Chain
     from catenary.options import RunOptions
     from catenary.runtime.tokens import Token
@@ -83,10 +84,13 @@ async def perform(  # noqa: C901 - what every run goes through, without a call m
         if run.watch is not None:
             run.watch.publish(RunStarted, chain.id, message=message)
         entry = run.compiled.entry
-        if entry is not None and not options:
+        if entry is not None and not options and chain.run_aspects is None:
             token = (entry, message, None, "")
         else:
-            _begin(run, message, options)
+            if chain.run_aspects is None:
+                _begin(run, message, options)
+            else:
+                message = await _begin_with_aspects(chain.run_aspects, run, message, options)
             if run.attended and run.ends:
                 await run.attend(0)  # nothing follows where it was to begin
             token = run.ready.pop() if run.ready else None
@@ -96,11 +100,17 @@ async def perform(  # noqa: C901 - what every run goes through, without a call m
             await run.work(run.ready, None, token)
             if run.crew is not None:
                 await run.crew.settle()
+        if run.aspects is not None:
+            await run.aspects.completed(message)
     except BaseException as error:
         await _cut_short(chain, run, error, message)
+        if run.aspects is not None:
+            await run.aspects.completed(message)
     finally:
         if token is not None or timeout is not None:
             run.let_go()
+        if run.aspects is not None:
+            run.aspects.over()
         if run.calls is not None:
             await run.calls.over()
         chain.runs.discard(run)
@@ -119,6 +129,19 @@ def _begin(run: Run, message: Message, options: RunOptions) -> None:
     except EngineError as error:
         run.fault = error
         run.end_with("", Failed(error), message)
+
+
+async def _begin_with_aspects(aspects: RunAspects, run: Run, message: Message, options: RunOptions) -> Message:
+    """Give a run its first tokens with the message as aspects leave it, unless it cannot begin."""
+    first = first_step(run.compiled, options)
+    given: Message | None = message
+    if first is not None:
+        run.aspects = aspects.of_run(run, first)
+        given = await run.aspects.start(message)
+    if given is None:
+        return message
+    _begin(run, given, options)
+    return given
 
 
 async def _on_successor(chain: Chain, run: Run, options: RunOptions) -> tuple[Chain, Run]:

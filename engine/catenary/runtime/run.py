@@ -22,6 +22,7 @@ from catenary.runtime.scope import Scope
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
+    from catenary.aspects.runs import AspectRun
     from catenary.message import Message
     from catenary.runtime.callbacks import Callbacks
     from catenary.runtime.compiled import Compiled
@@ -53,6 +54,7 @@ class Run(InlineRun):
 
     Attributes:
         crew: The tasks of the run, once there are any.
+        result: What an aspect put in the place of the message of the outcome, or None.
         depth: How deep the run is nested in others.
         stopping: Why the run is being stopped: one of the texts above, or None. Asked of the root.
         fault: The error of the kernel, or of the host's code, that ends this run.
@@ -64,6 +66,7 @@ class Run(InlineRun):
         deadline: The end of the run's time on the monotonic clock, or None. Asked of the root.
         watch: The listeners to the run's events, or None.
         calls: What is told to the host on the way and afterwards, or None.
+        aspects: What aspects do with this run, or None.
         outputs: What referenced nodes last sent on, by node id.
         parent_visit: The number of the visit that a sub-run belongs to; 0 at the top.
     """
@@ -71,12 +74,14 @@ class Run(InlineRun):
     # Defaults of the class: most runs set none of them.
     has_loop = True
     crew: Crew | None = None
+    result: Message | None = None
     depth = 0
     parent: Run | None = None
     parent_visit = 0
     each: Callable[[End], Awaitable[None]] | None = None
     watch: Watch | None = None
     calls: Callbacks | None = None
+    aspects: AspectRun | None = None
     stopping: str | None = None
     fault: BaseException | None = None
     task: asyncio.Task[Any] | None = None
@@ -334,7 +339,10 @@ class Run(InlineRun):
     async def attend(self, made: int) -> None:
         """Hand the ends made since to whoever asked for each, and halt the run at a failure if it is to."""
         ends = self.ends
-        fresh = ends[made:]
+        upto = len(ends)  # others may end while this waits, and they are attended to by themselves
+        if self.aspects is not None:
+            await self.aspects.ended(made, upto)
+        fresh = ends[made:upto]
         if self.watch is not None:
             for end in fresh:
                 self.watch.ended(self, end)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import EngineError
-from catenary.runtime.begin import begin
+from catenary.runtime.begin import begin, first_step
 from catenary.runtime.entry import drive, open_rest
 from catenary.runtime.run import Halt, Run
 from catenary.runtime.scope import Scope
@@ -14,6 +14,7 @@ from catenary.runtime.scope import Scope
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 
+    from catenary.aspects.runs import RunAspects
     from catenary.chain import Chain
     from catenary.message import Message
     from catenary.runtime.compiled import Compiled
@@ -75,6 +76,17 @@ def _part(chain: Chain, compiled: Compiled, node_id: str, follow: bool) -> Compi
     return chain.part(compiled, node_id, follow=follow)
 
 
+async def _started(
+    aspects: RunAspects, sub: Run, message: Message, start: str | Iterable[str] | None
+) -> Message | None:
+    """Give the message with which a sub-run begins, as aspects leave it; None when they refuse it."""
+    first = first_step(sub.compiled, {} if start is None else {"start": start})
+    if first is None:
+        return message
+    sub.aspects = aspects.of_run(sub, first)
+    return await sub.aspects.start(message)
+
+
 async def _perform(
     ctx: Context,
     wanted: Chain | str,
@@ -104,10 +116,18 @@ async def _perform(
             sub.scope = Scope(scope, run.scope)
         if chain.must_open:
             await open_rest(chain, run)
-        begin(sub, message, start)
+        given: Message | None = message
+        if node is None and chain.run_aspects is not None:
+            given = await _started(chain.run_aspects, sub, message, start)
+        if given is not None:
+            begin(sub, given, start)
         with suppress(Halt):  # the chain stops at its first failure, which is among the ends
             await drive(sub)
+        if sub.aspects is not None:
+            await sub.aspects.completed(message)
     finally:
+        if sub.aspects is not None:
+            sub.aspects.over()
         chain.runs.discard(sub)
         if chain.retired:
             await chain.close_if_idle(has_loop=run.root.has_loop)
