@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from catenary.chain import Chain
@@ -20,7 +21,7 @@ def replace_nodes(chain: Chain, runs: Runs) -> Chain:
     before = chain.replacements.runs if isinstance(chain, ReplacedChain) else {}
     for name in runs:
         _check(base, name)
-    return Replacements({**before, **runs}, base).view(base)
+    return Replacements({**before, **{name: _method(run) for name, run in runs.items()}}, base).view(base)
 
 
 class Replacements:
@@ -66,6 +67,7 @@ class ReplacedChain(Chain):
         self.__dict__.update(base.__dict__)  # all that the two share; the properties below look at `base` itself
         self.replacements = replacements
         self._observed = None
+        self._recorded = None
         self._parts = {}
         self._placed = self._weave(replacements.of(base))
         self.compiled = self._compile()
@@ -78,6 +80,15 @@ class ReplacedChain(Chain):
     @retired.setter
     def retired(self, retired: bool) -> None:
         self.base.retired = retired
+
+    @property
+    def stopping(self) -> bool:
+        """True while the version is being stopped."""
+        return self.base.stopping
+
+    @stopping.setter
+    def stopping(self, stopping: bool) -> None:
+        self.base.stopping = stopping
 
     @property
     def released(self) -> bool:
@@ -126,6 +137,11 @@ class ReplacedChain(Chain):
     def successor(self) -> Chain:
         """Give the view of the version that is in service. Raises: EngineError: when a node is not there any more."""
         return replace_nodes(self.base.successor(), self.replacements.runs)
+
+
+def _method(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Give what is called when it is called: of an object, its method, which tells whether it is to be awaited."""
+    return run if inspect.isroutine(run) else run.__call__
 
 
 def _check(chain: Chain, name: str) -> None:

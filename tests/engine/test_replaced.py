@@ -49,6 +49,14 @@ async def test_function_may_be_awaited(engine):
     assert ways(await other.run("x", listener=lambda event: None)) == ["b Success"]
 
 
+async def test_object_that_is_called_may_be_awaited(engine):
+    class Late:
+        async def __call__(self, ctx, msg):
+            return "Late"
+
+    assert ways(await load(engine, {"a": None}).replacing({"a": Late()}).run("x")) == ["a Late"]
+
+
 def test_settings_of_the_node_hold_for_the_function(engine):
     tried = []
 

@@ -46,6 +46,30 @@ CODES: Final[dict[str, Code]] = {
             "Remove one of the two.",
         ),
         Code(
+            "test.shape",
+            "A part of a file of chain tests is missing, or of another kind than belongs there.",
+            "A key is misspelt, a list stands where a mapping belongs, or two cases have the same name.",
+            "Compare the place with the guide to testing, or let the editor check against `catenary schema --tests`.",
+        ),
+        Code(
+            "test.unknown-key",
+            "A file of chain tests has a key that means nothing.",
+            "The key is misspelt, or indented too far or not far enough.",
+            "Take the key that the hint names, or look for it in the guide to testing.",
+        ),
+        Code(
+            "test.unknown-node",
+            "A chain test names a node that the chain does not have, or mocks one at which branches end.",
+            "The id is misspelt, the node was renamed, or it belongs to another chain and lacks `chain:` in front.",
+            "Take an id of the chain; a node of a chain that is run inside is named `chain:node`.",
+        ),
+        Code(
+            "test.no-chain",
+            "A file of chain tests does not lead to its chain.",
+            "The chain has another name than the file, or was moved.",
+            "Name the file of the chain with `chain`, seen from the file of the tests.",
+        ),
+        Code(
             "chain.disabled",
             "The chain is disabled.",
             "`ruleChain.disabled` is true.",
@@ -62,6 +86,12 @@ CODES: Final[dict[str, Code]] = {
             "A component could not get ready.",
             "What it needs when the chain is loaded is missing or refused; the text is the component's own.",
             "Do what the text says, and load the chain again.",
+        ),
+        Code(
+            "chain.not-shared",
+            "A node among the shared resources has no connection that could be shared.",
+            "Only nodes that connect to something can be shared, such as clients of databases.",
+            "Move the node into a chain.",
         ),
         Code(
             "chain.unknown-node",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,14 +50,14 @@ def as_json(results: Sequence[CaseResult], coverage: Coverage) -> dict[str, Json
 
 def as_junit(results: Sequence[CaseResult]) -> str:
     """Give the report in the XML that build servers read: a suite for each file."""
-    root = ElementTree.Element("testsuites", _totals(results, "catenary test"))
+    root = ET.Element("testsuites", _totals(results, "catenary test"))
     for file in dict.fromkeys(one.file for one in results):
         own = [one for one in results if one.file == file]
-        suite = ElementTree.SubElement(root, "testsuite", _totals(own, str(file)))
+        suite = ET.SubElement(root, "testsuite", _totals(own, str(file)))
         for one in own:
             suite.append(_case(one))
-    ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
 def _totals(results: Sequence[CaseResult], name: str) -> dict[str, str]:
@@ -72,8 +72,8 @@ def _totals(results: Sequence[CaseResult], name: str) -> dict[str, str]:
     }
 
 
-def _case(one: CaseResult) -> ElementTree.Element:
-    case = ElementTree.Element(
+def _case(one: CaseResult) -> ET.Element:
+    case = ET.Element(
         "testcase",
         {
             "classname": _clean(str(one.file)),
@@ -84,9 +84,9 @@ def _case(one: CaseResult) -> ElementTree.Element:
         },
     )
     if one.result == "skipped":
-        ElementTree.SubElement(case, "skipped", {"message": _clean(one.reason)})
+        ET.SubElement(case, "skipped", {"message": _clean(one.reason)})
     elif one.result == "failed":
-        failure = ElementTree.SubElement(case, "failure", {"message": _clean(one.problems[0])})
+        failure = ET.SubElement(case, "failure", {"message": _clean(one.problems[0])})
         failure.text = _clean(one.text())
     return case
 
