@@ -32,6 +32,7 @@ class Environment:
     Attributes:
         properties: The engine's properties, under the name `global`.
         vars: The chain's variables.
+        secrets: The chain's secrets, decrypted: for `${secrets.x}` in configurations, and no name in expressions.
         rule_chain: The chain itself under the name `ruleChain`: `id`, `name`, `root`, `debugMode`, `disabled`,
             `additionalInfo`, `configuration`.
         functions: The host's own functions, and objects with methods, by name; they take and give JSON values, and win
@@ -51,6 +52,7 @@ class Environment:
 
     properties: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
     vars: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
+    secrets: Mapping[str, Json] = field(default_factory=lambda: _NOTHING, repr=False)
     rule_chain: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
     functions: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     script_functions: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
@@ -68,9 +70,11 @@ class Environment:
     """What was compiled already; `compile_program` looks here first."""
 
     def root(self, name: str) -> Mapping[str, Json]:
-        """Give the mapping behind `global`, `vars` or `ruleChain`."""
+        """Give the mapping behind `global`, `vars`, `secrets` or `ruleChain`."""
         if name == "global":
             return self.properties
+        if name == "secrets":
+            return self.secrets
         return self.vars if name == "vars" else self.rule_chain
 
 
