@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from catenary.store.history import History
 from catenary.store.places import default_file
+from catenary.store.runs import Limits, Query, RunStatus, RunStore, RunSummary
 from catenary.store.sqlite import Database, Migrations
 
-__all__ = ["Database", "Migrations", "default_file"]
+__all__ = [
+    "Database",
+    "History",
+    "Limits",
+    "Migrations",
+    "Query",
+    "RunStatus",
+    "RunStore",
+    "RunSummary",
+    "default_file",
+]

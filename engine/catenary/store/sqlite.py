@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from catenary.errors import StoreError
@@ -26,6 +27,7 @@ APPLICATION_ID: Final = 0x43544E59
 
 _LAYOUT: Final = 1
 _BUSY_S: Final = 5.0
+_AGAIN_S: Final = 0.01
 
 
 class Database:
@@ -54,6 +56,7 @@ class Database:
             self._make_place()
             with closing(self._connect()) as connection:
                 _mark(connection, self.path)
+                _write_ahead(connection, busy_s)
         self._writer = Writer(self._connect, self._translated)
         atexit.register(self.close)
 
@@ -90,11 +93,9 @@ class Database:
         with self._told():
             connection = self._borrow()
             try:
-                connection.execute("BEGIN")
-                yield connection
+                with _same_state(connection):
+                    yield connection
             finally:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
                 self._give_back(connection)
 
     def submit(self, work: Callable[[sqlite3.Connection], T], *, within_s: float = 0.0) -> Future[T]:
@@ -201,20 +202,56 @@ class Database:
 
 def _mark(connection: sqlite3.Connection, path: Path) -> None:
     """Make sure that a file is ours, and mark a new one."""
-    kind = connection.execute("PRAGMA application_id").fetchone()[0]
-    if kind == APPLICATION_ID:
+    if not _is_ours(connection, path):
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        with _transaction(connection):
+            if not _is_ours(connection, path):  # another process may have been quicker
+                connection.execute("CREATE TABLE owners (name TEXT PRIMARY KEY, version INTEGER NOT NULL)")
+                connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
+    """Tell whether a file is marked as ours; an empty one is not. Raises: StoreError: when we must not touch it."""
+    with _same_state(connection):
+        kind = connection.execute("PRAGMA application_id").fetchone()[0]
         layout = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if kind == APPLICATION_ID:
         if layout > _LAYOUT:
             raise _too_new(path)
-        return
-    if kind or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        return True
+    if kind or tables:
         raise StoreError(f"{path} is a SQLite file of another program", hint="name another file with --store")
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    connection.execute("PRAGMA journal_mode = WAL")
-    with _transaction(connection):
-        connection.execute("CREATE TABLE IF NOT EXISTS owners (name TEXT PRIMARY KEY, version INTEGER NOT NULL)")
-        connection.execute(f"PRAGMA user_version = {_LAYOUT}")
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    return False
+
+
+def _write_ahead(connection: sqlite3.Connection, busy_s: float) -> None:
+    """Have readers and a writer not wait for each other. SQLite does not wait itself when several ask for that."""
+    until = monotonic() + busy_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if monotonic() > until:
+                raise
+            sleep(_AGAIN_S)
+        else:
+            return
+
+
+@contextmanager
+def _same_state(connection: sqlite3.Connection) -> Generator[None]:
+    """Have several queries see the same state."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
 
 
 def _version_of(connection: sqlite3.Connection, owner: str) -> int:
