@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -61,7 +61,7 @@ class Config(BaseModel):
     )
 
 
-def option(
+def option(  # noqa: PLR0913 - all but the first by name
     default: Any = PydanticUndefined,
     *,
     help: str,  # noqa: A002 - the word the rest of the API uses
@@ -71,6 +71,8 @@ def option(
     examples: Sequence[Json] | None = None,
     secret: bool = False,
     deprecated: str = "",
+    ref: Literal["", "primary", "shared"] = "",
+    group: str = "",
     **limits: Any,
 ) -> Any:
     """Declare one option of a `Config`.
@@ -85,10 +87,13 @@ def option(
         secret: True masks the value wherever settings are shown.
         deprecated: For an option that chains should no longer use: what to do instead, such as ``"use `delayMs`"``.
             Giving it another value than its default is a warning at load.
+        ref: `primary` for the address of a `SharedComponent`, which may be `ref://ID`; `shared` for an option that
+            counts for the node's own connection only, and not when one is borrowed.
+        group: Under which heading editors show it.
         **limits: What pydantic's `Field` takes: `gt`, `ge`, `lt`, `le`, `min_length`, `max_length`, `pattern`, `alias`.
     """
     extra: dict[str, Json] = {"unit": unit, "label": label, "also": list(also), "secret": secret}
-    extra["deprecated"] = deprecated
+    extra |= {"deprecated": deprecated, "ref": ref, "group": group}
     return Field(
         default,
         description=help,
@@ -141,6 +146,7 @@ class Component(Generic[ConfigT]):
             such a node needs no event loop by itself.
         retries: True when the component retries by itself.
         ends: True for a node at which branches end by definition; `run` is not called.
+        opens_first: True when it is opened before the other nodes of its chain, and so is closed after them.
     """
 
     relations: ClassVar[tuple[Relation, ...]] = (SUCCESS, FAILURE)
@@ -152,6 +158,7 @@ class Component(Generic[ConfigT]):
     waits: ClassVar[bool] = True
     retries: ClassVar[bool] = False
     ends: ClassVar[bool] = False
+    opens_first: ClassVar[bool] = False
 
     info: ClassVar[ComponentInfo | None] = None
 
@@ -183,7 +190,8 @@ class Component(Generic[ConfigT]):
         """Give the `Config` class named in `Component[...]`; the empty `Config` when there is none."""
         for base in cls.__mro__:
             for generic in getattr(base, "__orig_bases__", ()):
-                if get_origin(generic) is Component:
+                origin = get_origin(generic)
+                if isinstance(origin, type) and issubclass(origin, Component):
                     argument = get_args(generic)[0]
                     if isinstance(argument, type) and issubclass(argument, Config):
                         return argument

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from catenary.pauses import Pauses
     from catenary.pool import Source
     from catenary.registry import Registry
+    from catenary.shared import SharedResources
 
 AnyT = TypeVar("AnyT")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
@@ -55,6 +56,9 @@ class Engine(AspectHost):
             waits for it, at most 10 seconds.
         secret_key: The key of the chains' secrets, or the path of a file that has it; what the environment variables
             `CATENARY_SECRET_KEY` or `CATENARY_SECRET_KEY_FILE` say if absent.
+        connect_at_load: True to have connections made when a chain is loaded, and a chain refused whose connection
+            fails; else they are made at first use. An `async def connect` inside an event loop waits for
+            `async with engine`.
         registry: Where node types are looked up; all installed components if absent.
         aspects: What is woven around nodes, runs and the loading of chains; `add_aspect` adds more.
         clock: What tells the time; a fake one in tests.
@@ -72,6 +76,7 @@ class Engine(AspectHost):
         allow_link_local: bool = False,
         allow_web_includes: bool = False,
         secret_key: str | Path | None = None,
+        connect_at_load: bool = False,
         registry: Registry | None = None,
         aspects: Iterable[Aspect] = (),
         clock: Clock | None = None,
@@ -90,6 +95,8 @@ class Engine(AspectHost):
         self._allow_web_includes = allow_web_includes
         self._web_texts: WebTexts | None = None
         self._secret_key = secret_key
+        self._shared: SharedResources | None = None
+        self.connects_at_load = connect_at_load
         self._registry = registry
         self._http: HttpClients | None = None
         self._cache = cache
@@ -136,6 +143,15 @@ class Engine(AspectHost):
 
             self._pauses = Pauses(self)
         return self._pauses
+
+    @property
+    def shared(self) -> SharedResources:
+        """The connections that chains borrow with `ref://ID`."""
+        if self._shared is None:
+            from catenary.shared import SharedResources
+
+            self._shared = SharedResources(self)
+        return self._shared
 
     def host_function(self, name: str, language: str = "") -> Callable[[AnyT], AnyT]:
         """Register a function that expressions, templates and scripts may call: `@engine.host_function("double")`.
@@ -409,10 +425,14 @@ class Engine(AspectHost):
         if self._pauses is not None:
             await self._pauses.close()
         await self._pool.close()
+        if self._shared is not None:
+            await self._shared.close()
         if self._http is not None:
             await self._http.close()
 
     async def __aenter__(self) -> Self:
+        if self._shared is not None:
+            await self._shared.connect_waiting()
         for chain in list(self._pool.present.values()):
             await chain.open_rest()
         return self

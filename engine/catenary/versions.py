@@ -106,7 +106,7 @@ class Version:
             again.
         """
         failed: list[tuple[str, Exception]] = []
-        for instance in self.instances:
+        for instance in sorted(self.instances, key=lambda one: not one.component.opens_first):
             if instance.opens_later:
                 self.must_open = True
             elif not instance.opened:

@@ -94,6 +94,12 @@ CODES: Final[dict[str, Code]] = {
             "Move the node into a chain.",
         ),
         Code(
+            "chain.not-shared",
+            "A node among the shared resources has no connection that could be shared.",
+            "Only nodes that connect to something can be shared, such as clients of databases.",
+            "Move the node into a chain.",
+        ),
+        Code(
             "chain.unknown-node",
             "A connection begins or ends at a node that does not exist.",
             "The id is misspelt, or the node was removed.",

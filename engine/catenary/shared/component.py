@@ -1,0 +1,156 @@
+"""`SharedComponent`: a component with a connection that other nodes may borrow."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, cast
+
+from catenary.component import Component, ConfigT
+from catenary.errors import ResourceError
+from catenary.load.decode import extra_of
+from catenary.shared.resource import ResourceT, SharedResource
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+
+    from catenary.chain import Chain
+    from catenary.component import Context
+
+REFERENCE: Final = "ref://"
+
+
+class SharedComponent(Component[ConfigT], Generic[ConfigT, ResourceT]):
+    """Base of a component that connects to something, or borrows the connection of another node.
+
+    One option is made with `option(ref="primary")`: the address. Given as `ref://ID`, the connection is that of the
+    node `ID` of the same chain, else of the engine's shared resource `ID`. The owner opens and closes it; who borrows
+    does neither. `connect`, `disconnect` and `check` may be `def` or `async def`.
+
+    Attributes:
+        lends: The class of the connection. What is borrowed must be an instance of it.
+    """
+
+    lends: ClassVar[type] = object
+    opens_first = True
+    shared: SharedResource[ResourceT]
+    """The connection of this node; nobody uses it when the node borrows."""
+
+    def connect(self, ctx: Context) -> ResourceT | Awaitable[ResourceT]:
+        """Make the connection. What it raises is given again for 30 seconds without another try."""
+        raise NotImplementedError(f"{type(self).__name__} has no connect()")
+
+    def disconnect(self, resource: ResourceT) -> Awaitable[None] | None:
+        """Close the connection."""
+
+    def check(self, resource: ResourceT) -> Awaitable[None] | None:
+        """Raise when the connection is broken. Called when somebody asks for it."""
+
+    # Using a connection
+
+    def connection(self, ctx: Context) -> AbstractAsyncContextManager[ResourceT]:
+        """Give the connection, this node's own or a borrowed one: `async with self.connection(ctx) as db:`.
+
+        Raises:
+            ResourceError: When there is nothing by the name that is referred to, it cannot be shared, or it is
+                another kind of connection; and, on entering, what connecting raised.
+        """
+        return self.lender(ctx.chain).shared.use()
+
+    def connection_now(self, ctx: Context) -> AbstractContextManager[ResourceT]:
+        """Give the connection in a `def run`: `with self.connection_now(ctx) as db:`. Raises: as `connection`."""
+        return self.lender(ctx.chain).shared.use_now()
+
+    @property
+    def reference(self) -> str | None:
+        """The id of the node or shared resource whose connection this node borrows; `None` when it has its own."""
+        for name, field in type(self.config).model_fields.items():
+            if extra_of(field, "ref") == "primary":
+                address: Any = getattr(self.config, name)
+                address = getattr(address, "source", address)
+                if isinstance(address, str) and address.strip().startswith(REFERENCE):
+                    return address.strip()[len(REFERENCE) :]
+        return None
+
+    def lender(self, chain: Chain) -> SharedComponent[Any, ResourceT]:
+        """Give the component whose connection is used: this one, or the one that it refers to, however far.
+
+        Raises:
+            ResourceError: As for `connection`.
+        """
+        found: SharedComponent[Any, Any] = self
+        passed: list[SharedComponent[Any, Any]] = []
+        while (name := found.reference) is not None:
+            passed.append(found)
+            found, chain = _named(name, chain)
+            if found in passed:
+                names = [str(one.reference) for one in passed[passed.index(found) :]]
+                circle = " -> ".join([names[-1], *names])
+                raise ResourceError(f"references lead in a circle: {circle}", hint="give one of them an address")
+            if not issubclass(found.lends, self.lends):
+                raise ResourceError(
+                    f"node resource id={name} is incompatible",
+                    hint=f"it is a {_kind(found)}, and {_kind(self)} needs {self.lends.__name__}",
+                )
+        return found
+
+    # Life
+
+    def open(self, ctx: Context) -> None:
+        """Get ready; connect when the engine connects at load. Who overrides it calls it too."""
+        engine = ctx.chain.engine
+        self.shared = SharedResource(
+            partial(self.connect, ctx), self.disconnect, self.check, engine.clock, blocking=self.blocking
+        )
+        if not inspect.iscoroutinefunction(self.disconnect):
+            self.close = cast("Any", self._close_now)  # what needs no loop to be closed is closed without one
+        if self.reference is not None:
+            _look_in_chain(self, ctx.chain)
+        elif engine.connects_at_load:
+            engine.shared.connect_at_load(self.shared, is_async=inspect.iscoroutinefunction(self.connect))
+
+    async def close(self) -> None:
+        """Close the connection; with a plain `def disconnect`, a plain `def` stands in for it."""
+        if hasattr(self, "shared"):
+            await self.shared.close()
+
+    def _close_now(self) -> None:
+        self.shared.close_now()
+
+
+def _kind(component: SharedComponent[Any, Any]) -> str:
+    return component.info.type if component.info else type(component).__name__
+
+
+def _named(name: str, chain: Chain) -> tuple[SharedComponent[Any, Any], Chain]:
+    """Find what a reference names: a node of the chain that can be shared, else a shared resource of the engine."""
+    step = chain.compiled.by_id.get(name)
+    component = step.component if step is not None else None
+    if isinstance(component, SharedComponent):
+        return cast("SharedComponent[Any, Any]", component), chain
+    found = chain.engine.shared.find(name)
+    if found is not None:
+        return found
+    if component is not None:
+        raise ResourceError(f"not SharedNode id={name}", hint="the node has no connection that others could use")
+    known = ", ".join(chain.engine.shared.ids()) or "none"
+    raise ResourceError(
+        f"node resource not found id={name}",
+        hint=f"it is neither a node of this chain nor a shared resource of the engine, which are: {known}",
+    )
+
+
+def _look_in_chain(component: SharedComponent[Any, Any], chain: Chain) -> None:
+    """Refuse at load what cannot work: a circle, or another kind; what is not there may be loaded later."""
+    try:
+        component.lender(chain)
+    except ResourceError as error:
+        if not str(error).startswith("node resource not found"):
+            raise
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Give the event loop of this thread, if one runs."""
+    return asyncio._get_running_loop()
