@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from catenary.errors import AnswererRefused, AnswerInvalid
@@ -107,6 +107,7 @@ class Ask:
         key: That key.
         editable: The keys of the message's data that an answer may change; all when empty.
         timeout_s: Seconds after which nobody may answer any more.
+        late: The way on when nobody answered in time.
     """
 
     title: str = ""
@@ -118,6 +119,7 @@ class Ask:
     key: str = "answer"
     editable: tuple[str, ...] = ()
     timeout_s: float | None = None
+    late: str = "Timeout"
 
     def check(self, answer: Answer, message: Message) -> None:
         """Look whether an answer is one.
@@ -253,6 +255,7 @@ class Pause:
             "relations": list(ask.relations),
             "schema": ask.schema,
             "use": ask.use,
+            "late": ask.late,
             "key": ask.key,
             "editable": list(ask.editable),
             "since": self.since_ms,
@@ -271,6 +274,7 @@ class Pause:
             relations=tuple(written["relations"]),
             schema=written["schema"],
             use=written["use"],
+            late=written["late"],
             key=written["key"],
             editable=tuple(written["editable"]),
         )
@@ -286,10 +290,6 @@ class Pause:
             expires_ms=written["expires"],
             inside=written["inside"],
         )
-
-    def in_run(self, run_id: str, visit: int) -> Pause:
-        """Give the same question in another run."""
-        return replace(self, run_id=run_id, visit=visit)
 
 
 def _object(message: Message) -> dict[str, Json]:

@@ -6,23 +6,28 @@ import asyncio
 from asyncio import CancelledError
 from collections import OrderedDict
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from catenary.answers import Answer, Pause
 from catenary.errors import PauseError
-from catenary.runtime.held import ANSWERED, CANCELLED, EXPIRED, OPEN, Held, suspend
+from catenary.runtime.held import ANSWERED, CANCELLED, EXPIRED, OPEN, SUSPENDED, Held, suspend
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
 
     from catenary.answers import Ask
     from catenary.component import Context
     from catenary.engine import Engine
     from catenary.message import Message
     from catenary.runtime.held import State
+    from catenary.store import Database
+    from catenary.store.pauses import PauseStore
+    from catenary.store.pickup import Pickup
 
     Key = tuple[str, str, int]
 
+FutureT = TypeVar("FutureT")
 _REMEMBERED: Final = 1000
 """How many pauses that are over are remembered, to tell what became of them."""
 
@@ -31,11 +36,15 @@ class _Visits(dict[str, int]):
     """How often each node of a run that may pause was visited; lies in the scope of the run at the top."""
 
 
+class Carried(dict[str, int]):
+    """When the time of questions is over that another run asked before, by node; lies in the scope of a run."""
+
+
 class Pauses:
     """All open pauses of an engine, in the order in which they began. Safe to use from many threads.
 
     Args:
-        engine: The engine.
+        engine: The engine. When it has a history in a file, pauses are kept there, and other processes can answer.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -43,6 +52,12 @@ class Pauses:
         self._gate = Lock()
         self._held: dict[Key, Held] = {}
         self._over: OrderedDict[Key, str] = OrderedDict()
+        self._store: PauseStore | None = None
+        self._pickup: Pickup | None = None
+        self._listeners: list[Callable[[Pause], None]] = []
+        database = getattr(getattr(getattr(engine, "history", None), "store", None), "database", None)
+        if database is not None:
+            self.keep_in(database)
 
     def __iter__(self) -> Iterator[Pause]:
         with self._gate:
@@ -56,9 +71,37 @@ class Pauses:
         """Give the open pauses of a run."""
         return [pause for pause in self if pause.run_id == run_id]
 
+    def on_open(self, listener: Callable[[Pause], None]) -> None:
+        """Have a listener called with each pause from now on, on the event loop of its run, when the node waits."""
+        self._listeners.append(listener)
+
+    # The store
+
+    def keep_in(self, database: Database) -> None:
+        """Keep pauses in a file from now on, so that other processes can answer them, also when this one is gone.
+
+        The file is not closed with the engine.
+        """
+        from catenary.store.pauses import PauseStore
+        from catenary.store.pickup import Pickup
+
+        self._store = PauseStore(database)
+        self._pickup = Pickup(self._store, self._deliver)
+
+    @property
+    def store(self) -> PauseStore | None:
+        """Where pauses are kept, if they are."""
+        return self._store
+
+    def _deliver(self, key: Key, answer: Answer) -> None:
+        with self._gate:
+            held = self._held.get(key)
+        if held is not None:
+            self._settle(held, ANSWERED, answer)
+
     # What a node does
 
-    async def wait(self, ctx: Context, ask: Ask, message: Message) -> tuple[str, Message] | None:
+    async def wait(self, ctx: Context, ask: Ask, message: Message) -> tuple[str, Message]:
         """Wait for the answer to a question; for the `run` of a component.
 
         Args:
@@ -67,31 +110,32 @@ class Pauses:
             message: The message that waits.
 
         Returns:
-            The way on and the message with the answer, or `None` when the time was over before there was one.
+            The way on, and the message with the answer; `ask.late` and the message itself when the time was over.
 
         Raises:
             CancelledError: When the run is stopped, or put off until a later process answers.
+            StoreError: When the pause cannot be written down.
         """
         await ctx.need_loop()
-        held = Held(self._pause(ctx, ask, message), ctx)
-        await self._begin(held)
+        pause = self._pause(ctx, ask, message)
+        held = Held(pause, ctx)
+        await self._begin(held, ctx)
         try:
-            ctx.notify("wait.open", **_shown(held.pause))
+            ctx.notify("wait.open", **_shown(pause))
+            for listener in self._listeners:
+                listener(pause)
             await held.settled(ctx.clock)
             if held.state is OPEN:
                 await self._expire(held)
         finally:
             self._leave(held)
-        return self._result(ctx, held)
-
-    def _result(self, ctx: Context, held: Held) -> tuple[str, Message] | None:
-        pause, answer = held.pause, held.answer
         if held.state is EXPIRED:
             ctx.notify("wait.expired", visit=pause.visit)
-            return None
+            return ask.late, message
+        answer = held.answer
         if answer is None:
             raise CancelledError
-        relation, message = pause.ask.apply(answer, pause.message)
+        relation, message = ask.apply(answer, message)
         ctx.notify("wait.answered", visit=pause.visit, relation=relation, answerer=answer.answerer, note=answer.note)
         return relation, message
 
@@ -100,6 +144,9 @@ class Pauses:
         assert run is not None
         now = ctx.clock.time_ms()
         expires = None if ask.timeout_s is None else now + round(ask.timeout_s * 1000)
+        carried = run.root.scope.get(Carried) if run.parent is None else None
+        if carried and ctx.node_id in carried:
+            expires = carried.pop(ctx.node_id)
         inside = ""
         if run.parent is not None:
             inside = "it waits inside a loop, a group or a chain that another node runs"
@@ -118,28 +165,53 @@ class Pauses:
             inside=inside,
         )
 
-    async def _begin(self, held: Held) -> None:
+    async def _begin(self, held: Held, ctx: Context) -> None:
+        store, key = self._store, held.pause.key
+        if store is not None and self._pickup is not None:
+            try:
+                await _written(store.open(held.pause, ctx.chain))
+            except CancelledError:
+                store.note(key, CANCELLED, (OPEN, ANSWERED))
+                raise
         with self._gate:
-            self._held[held.pause.key] = held
+            self._held[key] = held
+            if self._pickup is not None:
+                self._pickup.begin()
 
     async def _expire(self, held: Held) -> None:
-        self._settle(held, EXPIRED)
+        """Let the time be over, unless an answer is in the store already."""
+        store, key = self._store, held.pause.key
+        if store is None or await _written(store.settle(key, EXPIRED, (OPEN,))):
+            self._settle(held, EXPIRED)
+            return
+        answer = dict(await asyncio.to_thread(store.answers)).get(key)
+        if answer is not None:
+            self._settle(held, ANSWERED, answer)
 
     def _leave(self, held: Held) -> None:
         """Take a pause off the list when its node waits no more, for whatever reason."""
-        self._settle(held, CANCELLED)
-        key = held.pause.key
+        self._settle(held, SUSPENDED if held.is_put_off else CANCELLED)
+        key, store = held.pause.key, self._store
         with self._gate:
             self._held.pop(key, None)
-            self._over[key] = _fate(held)
+            if store is None or held.state is not SUSPENDED:
+                self._over[key] = _fate(held)
             while len(self._over) > _REMEMBERED:
                 self._over.popitem(last=False)
+            if self._pickup is not None and not self._held:
+                self._pickup.end()
+        if store is not None and held.state is ANSWERED:
+            store.note(key, "done", (ANSWERED,))
+        elif store is not None and held.state is CANCELLED:
+            store.note(key, CANCELLED, (OPEN, ANSWERED))
+        elif store is not None and held.state is SUSPENDED:
+            store.release(key)
         held.leave()
 
     # What others do
 
     def answer(self, run_id: str, node_id: str, visit: int | None, answer: Answer) -> Pause:
-        """Answer a pause, from whatever thread; the run goes on by itself.
+        """Answer a pause of this engine, from whatever thread; the run goes on by itself. With a store, it blocks.
 
         Args:
             run_id: The run.
@@ -155,13 +227,23 @@ class Pauses:
             AnswererRefused, AnswerInvalid: When the answer is none; the pause stays open.
         """
         held = self._find(run_id, node_id, visit)
-        pause = held.pause
+        pause, store = held.pause, self._store
         pause.ask.check(answer, pause.message)
         if held.is_late(self._engine.clock):
-            raise PauseError(f"{_named(pause.key)} is over: nobody answered in time")
-        if not self._settle(held, ANSWERED, answer):
-            raise _over(pause.key, _fate(held))
+            raise PauseError(f"{named(pause.key)} is over: nobody answered in time")
+        if store is None:
+            if not self._settle(held, ANSWERED, answer):
+                raise _over(pause.key, _fate(held))
+        elif store.answer(pause.key, answer):
+            self._settle(held, ANSWERED, answer)  # unless it was picked up from the store meanwhile
+        else:
+            raise _over(pause.key, "is over: somebody else was quicker")
         return pause
+
+    def holds(self, run_id: str, node_id: str, visit: int | None) -> bool:
+        """Tell whether this engine knows of such a pause, open or over."""
+        with self._gate:
+            return any(_fits(key, run_id, node_id, visit) for key in (*self._held, *self._over))
 
     def _settle(self, held: Held, state: State, answer: Answer | None = None) -> bool:
         """Let one of those who end a pause win. Returns: whether it was this one."""
@@ -173,34 +255,47 @@ class Pauses:
         return True
 
     def _find(self, run_id: str, node_id: str, visit: int | None) -> Held:
-        def fits(key: Key) -> bool:
-            return key[:2] == (run_id, node_id) and visit in {None, key[2]}
-
         with self._gate:
-            found = [held for key, held in self._held.items() if fits(key)]
-            over = [(key, fate) for key, fate in self._over.items() if fits(key)]
+            found = [held for key, held in self._held.items() if _fits(key, run_id, node_id, visit)]
+            over = [(key, fate) for key, fate in self._over.items() if _fits(key, run_id, node_id, visit)]
         if len(found) == 1:
             return found[0]
         if found:
-            visits = ", ".join(str(held.pause.visit) for held in found)
-            raise PauseError(
-                f"node {node_id!r} of run {run_id} waits several times: visits {visits}",
-                hint="say which visit is meant (visit=..., on the command line --visit N)",
-            )
+            raise several(run_id, node_id, [held.pause.visit for held in found])
         if over:
             raise _over(*over[-1])
-        raise _unknown(run_id, node_id, visit, self)
+        raise unknown(run_id, node_id, visit, self)
 
     # Life
 
-    async def close(self) -> None:
-        """Put off the runs that wait: they end as paused. Comes back when none of them waits any more."""
+    async def put_off(self, run_id: str = "") -> None:
+        """Put off the runs that wait, or one of them: they end as paused. Comes back when none waits any more.
+
+        With a store, another process can answer then, and takes the run up behind the node.
+        """
         with self._gate:
-            waiting = list(self._held.values())
+            waiting = [held for held in self._held.values() if run_id in {"", held.pause.run_id}]
         for held in waiting:
             held.call(suspend, held, self._settle)
         for held in waiting:
             await asyncio.shield(asyncio.wrap_future(held.gone))
+
+    async def close(self) -> None:
+        """Put off all runs that wait, and let go of those that are in the store."""
+        await self.put_off()
+        if self._pickup is not None:
+            self._pickup.end()
+        if self._store is not None:
+            await asyncio.to_thread(self._store.close)
+
+
+async def _written(result: Future[FutureT]) -> FutureT:
+    """Wait for the store; what it was told to write is written also when nobody waits any more."""
+    return await asyncio.shield(asyncio.wrap_future(result))
+
+
+def _fits(key: Key, run_id: str, node_id: str, visit: int | None) -> bool:
+    return key[:2] == (run_id, node_id) and visit in {None, key[2]}
 
 
 def _next_visit(ctx: Context) -> int:
@@ -223,7 +318,8 @@ def _shown(pause: Pause) -> dict[str, Any]:
     return written
 
 
-def _named(key: Key) -> str:
+def named(key: Key) -> str:
+    """Name a pause in an error."""
     run_id, node_id, visit = key
     return f"the pause at node {node_id!r} (visit {visit}) of run {run_id}"
 
@@ -237,10 +333,19 @@ def _fate(held: Held) -> str:
 
 
 def _over(key: Key, fate: str) -> PauseError:
-    return PauseError(f"{_named(key)} {fate}", hint="an answer counts once; nothing was changed")
+    return PauseError(f"{named(key)} {fate}", hint="an answer counts once; nothing was changed")
 
 
-def _unknown(run_id: str, node_id: str, visit: int | None, known: Iterable[Pause]) -> PauseError:
+def several(run_id: str, node_id: str, visits: Iterable[int]) -> PauseError:
+    """Give the error for a node of which several visits wait."""
+    return PauseError(
+        f"node {node_id!r} of run {run_id} waits several times: visits {', '.join(map(str, visits))}",
+        hint="say which visit is meant (visit=..., on the command line --visit N)",
+    )
+
+
+def unknown(run_id: str, node_id: str, visit: int | None, known: Iterable[Pause]) -> PauseError:
+    """Give the error for a pause that is not there."""
     said = f" at its visit {visit}" if visit is not None else ""
     pauses = ", ".join(f"{pause.node_id!r} of run {pause.run_id}" for pause in known) or "none"
     return PauseError(f"node {node_id!r} of run {run_id} does not wait{said}", hint=f"open pauses: {pauses}")

@@ -2,27 +2,188 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, Final
 
 from catenary.answers import Answer
+from catenary.errors import PauseError
+from catenary.options import Restart
+from catenary.pauses import Carried, named, several, unknown
 
 if TYPE_CHECKING:
-    from catenary.answers import AnswerParts
+    from catenary.answers import AnswerParts, Pause
+    from catenary.chain import Chain
     from catenary.engine import Engine
+    from catenary.options import RunOptions
     from catenary.outcome import Outcome
+    from catenary.store.pauses import PauseStore, StoredPause
+
+_LOOK_EVERY_S: Final = 0.05
+_PATIENCE_S: Final = 5.0
+_FATES: Final = {
+    "answered": "was answered already",
+    "done": "was answered already",
+    "expired": "is over: nobody answered in time",
+    "cancelled": "is over: its run was stopped",
+    "resumed": "was answered already",
+    "moved": "waits elsewhere",
+}
 
 
 async def answer(engine: Engine, run_id: str, node_id: str, parts: AnswerParts) -> Outcome | None:
     """Answer a pause, see `Engine.answer`."""
-    engine.pauses.answer(run_id, node_id, parts.get("visit"), _answer_of(parts))
-    return None
+    resumption = await asyncio.to_thread(place_answer, engine, run_id, node_id, parts)
+    return None if resumption is None else await resumption.run()
 
 
 def answer_sync(engine: Engine, run_id: str, node_id: str, parts: AnswerParts) -> Outcome | None:
     """Answer a pause, see `Engine.answer_sync`."""
-    engine.pauses.answer(run_id, node_id, parts.get("visit"), _answer_of(parts))
-    return None
+    resumption = place_answer(engine, run_id, node_id, parts)
+    return None if resumption is None else resumption.run_sync()
 
 
-def _answer_of(parts: AnswerParts) -> Answer:
-    return Answer.from_dict({name: part for name, part in parts.items() if name != "visit"})
+def place_answer(engine: Engine, run_id: str, node_id: str, parts: AnswerParts) -> Resumption | None:
+    """Bring an answer to where its run waits. It blocks.
+
+    Returns:
+        `None` when the run goes on by itself; else what is to be run in its place.
+
+    Raises:
+        PauseError, AnswererRefused: See `Engine.answer`.
+    """
+    given = Answer.from_dict({name: part for name, part in parts.items() if name != "visit"})
+    visit = parts.get("visit")
+    store = engine.pauses.store
+    if store is None or engine.pauses.holds(run_id, node_id, visit):
+        engine.pauses.answer(run_id, node_id, visit, given)
+        return None
+    stored = _stored(store, run_id, node_id, visit)
+    if stored.state == "open" and store.is_held(stored):
+        _check(stored.pause, given)
+        if not store.answer(stored.pause.key, given):
+            raise PauseError(f"{named(stored.pause.key)} is over: somebody else was quicker")
+    if _is_taken(store, stored):
+        return None
+    return _take_up(engine, store, stored, given)
+
+
+def _stored(store: PauseStore, run_id: str, node_id: str, visit: int | None) -> StoredPause:
+    """Give the pause that is meant. Raises: PauseError: when there is none, when several wait, or when it is over."""
+    found = store.find(run_id, node_id, visit)
+    waiting = [one for one in found if one.state == "open" or (one.state == "answered" and not store.is_held(one))]
+    if len(waiting) == 1:
+        return waiting[0]
+    if waiting:
+        raise several(run_id, node_id, [one.pause.visit for one in waiting])
+    if not found:
+        raise unknown(run_id, node_id, visit, [one.pause for one in store.waiting()])
+    last = found[-1]
+    where = f", in run {last.resumed_as}" if last.resumed_as else ""
+    by = f" by {last.answer.answerer}" if last.answer is not None and last.answer.answerer else ""
+    raise PauseError(f"{named(last.pause.key)} {_FATES[last.state]}{by}{where}", hint="an answer counts once")
+
+
+def _check(pause: Pause, given: Answer) -> None:
+    """Look whether an answer is one, and in time."""
+    pause.ask.check(given, pause.message)
+    if is_late(pause):
+        raise PauseError(f"{named(pause.key)} is over: nobody answered in time")
+
+
+def is_late(pause: Pause) -> bool:
+    """Tell whether the time for answers is over."""
+    return pause.expires_ms is not None and time.time_ns() // 1_000_000 >= pause.expires_ms
+
+
+def _is_taken(store: PauseStore, stored: StoredPause) -> bool:
+    """Wait until the process that holds the run has taken the answer, or lives and will take it some time.
+
+    Returns:
+        False when it is gone before it did.
+    """
+    until = time.monotonic() + _PATIENCE_S
+    while store.is_held(stored):
+        if _state(store, stored) != "answered" or time.monotonic() > until:
+            return True
+        time.sleep(_LOOK_EVERY_S)
+    return _state(store, stored) not in {"open", "answered"}
+
+
+def _state(store: PauseStore, stored: StoredPause) -> str:
+    return store.find(*stored.pause.key)[0].state
+
+
+def _take_up(engine: Engine, store: PauseStore, stored: StoredPause, given: Answer) -> Resumption:
+    """Claim a run whose process is gone. Raises: PauseError: when it cannot go on from there, or somebody else did."""
+    pause = stored.pause
+    if pause.inside:
+        raise PauseError(
+            f"{named(pause.key)} cannot be answered any more: the process of its run is gone, and {pause.inside}",
+            hint="run the chain again; a wait at the top level of its chain can be answered later",
+        )
+    given = store.find(*pause.key)[0].answer or given  # one that was handed in and not taken before counts
+    is_expired = given.relation == pause.ask.late and is_late(pause)
+    if not is_expired:
+        _check_late(pause)
+        pause.ask.check(given, pause.message)
+    run_id = str(uuid.uuid4())
+    others = store.take_up(stored, given, run_id)
+    if others is None:
+        raise PauseError(f"{named(pause.key)} is over: somebody else was quicker")
+    way = (pause.ask.late, pause.message) if is_expired else pause.ask.apply(given, pause.message)
+    return Resumption(engine, stored, run_id, Restart(pause.node_id, way[0], way[1]), others)
+
+
+def _check_late(pause: Pause) -> None:
+    if is_late(pause):
+        late = pause.ask.late
+        raise PauseError(
+            f"{named(pause.key)} is over: nobody answered in time, and the process of its run is gone",
+            hint=f"answer with the relation {late!r} to go on as if it had still been there",
+        )
+
+
+class Resumption:
+    """A new run that goes on where one of a process that is gone waited.
+
+    Attributes:
+        run_id: The id of the new run.
+        others: What else waited in the old run, and waits again in the new one.
+    """
+
+    def __init__(self, engine: Engine, stored: StoredPause, run_id: str, restart: Restart, others: list[Pause]) -> None:
+        self.run_id = run_id
+        self.others = others
+        self._engine = engine
+        self._stored = stored
+        self._restart = restart
+
+    async def run(self, **options: Any) -> Outcome:
+        """Run it. The options are those of `Engine.run`."""
+        chain, is_own = self._chain()
+        try:
+            return await chain.run(self._stored.pause.message, **{**options, **self._options()})
+        finally:
+            if is_own:
+                await chain.close()
+
+    def run_sync(self) -> Outcome:
+        """Run it where no event loop runs."""
+        return self._engine.loops.run(self.run())
+
+    def _options(self) -> RunOptions:
+        again = [Restart(pause.node_id, message=pause.message) for pause in self.others]
+        carried = Carried({one.node_id: one.expires_ms for one in self.others if one.expires_ms is not None})
+        return {"run_id": self.run_id, "restore": [self._restart, *again], "scope": [carried]}
+
+    def _chain(self) -> tuple[Chain, bool]:
+        """Give the chain as it was when the run waited, and whether it is there for this run alone."""
+        definition = self._stored.chain["definition"]
+        chain_id = self._stored.pause.chain_id
+        present = self._engine.chains.get(chain_id)
+        if present is None:
+            return self._engine.load(definition, id=chain_id), False
+        is_same = present.to_dict() == definition
+        return (present, False) if is_same else (self._engine.make(definition), True)

@@ -100,8 +100,7 @@ class Wait(Component[WaitConfig]):
             _seconds(config.timeout.source)  # what is wrong with every message is told at load
 
     async def run(self, ctx: Context, msg: Message) -> Emission:
-        answered = await ctx.chain.engine.pauses.wait(ctx, self._ask(ctx, msg), msg)
-        return TIMEOUT if answered is None else answered
+        return await ctx.chain.engine.pauses.wait(ctx, self._ask(ctx, msg), msg)
 
     def _ask(self, ctx: Context, msg: Message) -> Ask:
         config = self.config

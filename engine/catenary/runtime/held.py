@@ -44,8 +44,9 @@ class Held:
         self.gone: Future[None] = Future()
         self._loop = asyncio.get_running_loop()
         self._woken: asyncio.Future[None] = self._loop.create_future()
-        timeout_s = pause.ask.timeout_s
-        self._deadline = None if timeout_s is None else ctx.clock.monotonic() + timeout_s
+        self._deadline: float | None = None
+        if pause.expires_ms is not None:
+            self._deadline = ctx.clock.monotonic() + (pause.expires_ms - pause.since_ms) / 1000
 
     async def settled(self, clock: Clock) -> None:
         """Come back when somebody woke the node, or its time is over."""
@@ -61,6 +62,11 @@ class Held:
     def is_late(self, clock: Clock) -> bool:
         """Tell whether the time for answers is over."""
         return self._deadline is not None and clock.monotonic() >= self._deadline
+
+    @property
+    def is_put_off(self) -> bool:
+        """True when the run ends as paused."""
+        return self.root.stopping == SUSPENSION
 
     def wake(self) -> None:
         """Let the node go on, from whatever thread."""
