@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from catenary.runtime.compiled import Compiled, Limits, compile_chain
 from catenary.runtime.entry import drive_by_hand, perform
+from catenary.runtime.tape import recorded
 from catenary.runtime.watch import observed
 from catenary.runtime.weave import weave
 from catenary.versions import Instance, Version
@@ -69,7 +70,8 @@ class Chain(Version):
         self._limits = limits
         self._nodes = nodes
         self._observed: Compiled | None = None
-        self._parts: dict[tuple[bool, str, bool], Compiled] = {}
+        self._recorded: Compiled | None = None
+        self._parts: dict[tuple[int, str, bool], Compiled] = {}
         self._placed = self._weave({})
         self.compiled = self._compile()
         if aspects:
@@ -93,8 +95,8 @@ class Chain(Version):
             for node, component in self._nodes
         ]
 
-    def _compile(self, *, watched: bool = False) -> Compiled:
-        placed = [observed(node) for node in self._placed] if watched else self._placed
+    def _compile(self, watched: Callable[[Placed], Placed] | None = None) -> Compiled:
+        placed = [watched(node) for node in self._placed] if watched else self._placed
         written = self.definition.with_chain_nodes().connections
         connections = [(one.from_id, one.type, one.to_id) for one in written]
         return compile_chain(self, placed, connections, self.definition.first_node_index, self._limits)
@@ -103,12 +105,19 @@ class Chain(Version):
     def observed(self) -> Compiled:
         """The compiled form that publishes events; made the first time somebody asks."""
         if self._observed is None:
-            self._observed = self._compile(watched=True)
+            self._observed = self._compile(observed)
         return self._observed
+
+    @property
+    def recorded(self) -> Compiled:
+        """The compiled form that notes visits on a tape; made the first time somebody records a run."""
+        if self._recorded is None:
+            self._recorded = self._compile(recorded)
+        return self._recorded
 
     def part(self, compiled: Compiled, node_id: str, *, follow: bool) -> Compiled:
         """Give the part of a compiled form that starts at a node, or is that node alone."""
-        key = (compiled is self.compiled, node_id, follow)
+        key = (id(compiled), node_id, follow)
         part = self._parts.get(key)
         if part is None:
             part = compiled.from_node(node_id) if follow else compiled.only_node(node_id)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from catenary.outcome import Outcome
     from catenary.pauses import Pauses
     from catenary.pool import Source
+    from catenary.recording import Recorder
     from catenary.registry import Registry
     from catenary.shared import SharedResources
 
@@ -227,6 +228,14 @@ class Engine(AspectHost):
             A function that takes the listener off again.
         """
         return self.bus.subscribe(listener)
+
+    def record(self, recorder: Recorder) -> Callable[[], None]:
+        """Have all runs that begin from now on recorded: `engine.record(MemoryRecorder())`.
+
+        Returns:
+            A function that takes the recorder off again; runs that it knows are recorded to their end.
+        """
+        return self.bus.record(recorder)
 
     # Chains
 

@@ -17,6 +17,7 @@ from catenary.message import Message
 if TYPE_CHECKING:
     from catenary.hooks import Hooks
     from catenary.jsontext import Json
+    from catenary.recording import Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -162,6 +163,17 @@ class Bus:
     def __init__(self) -> None:
         self.listeners: tuple[Listener, ...] = ()
         self.hooks: Hooks | None = None
+        self.recorders: tuple[Recorder, ...] = ()
+
+    def record(self, recorder: Recorder) -> Callable[[], None]:
+        """Add a recorder of all runs that begin from now on. Returns: a function that takes it off again."""
+        own = _Recording(recorder)
+        self.recorders = (*self.recorders, own)
+
+        def leave() -> None:
+            self.recorders = tuple(other for other in self.recorders if other is not own)
+
+        return leave
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Add a listener. Returns: a function that takes it off again; calling it twice is fine."""
@@ -184,6 +196,14 @@ class _Subscription:
 
     def __call__(self, event: Event) -> None:
         self._listener(event)
+
+
+class _Recording:
+    """One recorder; the same one may be there more than once."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.began = recorder.began
+        self.ended = recorder.ended
 
 
 def deliver(event: Event, listeners: tuple[Listener, ...]) -> None:

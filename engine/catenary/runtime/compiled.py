@@ -165,7 +165,7 @@ class Compiled:
                     if step not in seen:
                         seen.add(step)
                         waiting.append(step)
-        gated = any(step.__class__ is EndStep for step in seen)
+        gated = any(step.component.ends for step in seen)
         return replace(self, first=self.by_id[node_id], entry=None, gated=gated)
 
     def only_node(self, node_id: str) -> Compiled:
@@ -181,7 +181,11 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One node of a chain with its component instance and what is called for it."""
+    """One node of a chain with its component instance and what is called for it.
+
+    Attributes:
+        is_visited: True for an `end` node whose `run` is called, and ends the branch itself: somebody looks.
+    """
 
     node: NodeDefinition
     component: Component[Any]
@@ -190,6 +194,7 @@ class Placed:
     waits: bool
     keeps_output: bool = False
     emitting: Callable[..., Awaitable[Message]] | None = None
+    is_visited: bool = False
 
 
 def compile_chain(
@@ -214,7 +219,7 @@ def compile_chain(
     targets: list[list[int]] = [[] for _ in steps]  # in the order written, whatever the relation
     for source_id, relation, target_id in connections:
         source = by_id[source_id]
-        if source.__class__ is not EndStep:
+        if not source.component.ends:
             following[source.index].setdefault(relation, []).append(by_id[target_id])
             targets[source.index].append(by_id[target_id].index)
     joins = tuple(step for step in steps if step.component.collects)
@@ -222,14 +227,15 @@ def compile_chain(
     _mark(steps, targets, joins, entry)
     for step in steps:
         _connect(step, following[step.index])
-    gated = any(step.__class__ is EndStep for step in steps)
+    gated = any(step.component.ends for step in steps)
     counts = entry is None or entry.reach or entry.cyclic or entry.join >= 0
     return Compiled(tuple(steps), by_id, entry, joins, gated, limits or Limits(), owner.id, None if counts else entry)
 
 
 def _make_step(owner: Any, placed: Placed, index: int) -> Step:
     component = placed.component
-    kind = EndStep if component.ends else AsyncStep if placed.is_async else Step
+    ends = component.ends and not placed.is_visited
+    kind = EndStep if ends else AsyncStep if placed.is_async else Step
     step = kind(owner, placed.node, component, index)
     step.run = placed.run
     if isinstance(step, AsyncStep):

@@ -167,7 +167,9 @@ class Context:
     @property
     def visit(self) -> int:
         """The number of this visit among the visits of the run, from 1; 0 when nobody watches the run."""
-        return getattr(self, "_visit", 0)
+        visit = getattr(self, "_visit", 0)
+        run = self._run
+        return visit or (run.watch.visit if run is not None and run.watch is not None else 0)
 
     @property
     def cancelling(self) -> int:
@@ -181,12 +183,12 @@ class Context:
 
     @property
     def watched(self) -> bool:
-        """True when somebody listens to the events of this run."""
+        """True when somebody listens to the events of this run, or records it."""
         run = self._run
         return run is not None and run.watch is not None
 
     def notify(self, type: str, **data: Json) -> None:  # noqa: A002 - the field's name in the event
-        """Publish an event of this visit, when somebody listens; else do nothing.
+        """Publish an event of this visit, when somebody listens or records; else do nothing.
 
         Args:
             type: A dotted name such as `content.delta`.

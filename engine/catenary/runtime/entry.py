@@ -16,7 +16,7 @@ from catenary.runtime.begin import begin_with, first_step
 from catenary.runtime.callbacks import Callbacks
 from catenary.runtime.run import CANCELLED, Halt, Run, ask_for_loop
 from catenary.runtime.scope import Scope
-from catenary.runtime.watch import Watch
+from catenary.runtime.watch import watch_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -217,18 +217,17 @@ def _publish_outcome(chain: Chain, run: Run, outcome: Outcome) -> None:
 def _new_run(chain: Chain, options: RunOptions) -> Run:
     """Make a run of a chain: on its observed compilation when somebody listens."""
     bus = chain.engine.bus
-    if not options and not bus.listeners and bus.hooks is None:
+    if not options and not bus.listeners and not bus.recorders and bus.hooks is None:
         run = Run(chain.compiled)
         if run.compiled.limits.stop_on_failure:
             run.attended = True
         return run
-    listener = options.get("listener")
-    listeners = bus.listeners if listener is None else (*bus.listeners, listener)
-    run = Run(chain.observed if listeners else chain.compiled)
-    run.attended = bool(listeners) or run.compiled.limits.stop_on_failure
+    watch = watch_of(chain, options)
+    run = Run(chain.compiled if watch is None else watch.compiled_of(chain))
+    run.attended = run.compiled.limits.stop_on_failure
     run._id = options.get("run_id") or None
-    if listeners:
-        run.watch = Watch(run.id, listeners)
+    if watch is not None:
+        watch.attach(run)
     scope = options.get("scope")
     if scope is not None:
         run.scope = Scope(scope)

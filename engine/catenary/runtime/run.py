@@ -64,7 +64,7 @@ class Run(InlineRun):
         cancels: 1 once the kernel itself has cancelled the task.
         has_loop: False while the run is driven by hand, without an event loop. Asked of the root.
         deadline: The end of the run's time on the monotonic clock, or None. Asked of the root.
-        watch: The listeners to the run's events, or None.
+        watch: Who looks at the run: its listeners and recorders; or None.
         calls: What is told to the host on the way and afterwards, or None.
         aspects: What aspects do with this run, or None.
         outputs: What referenced nodes last sent on, by node id.
@@ -105,10 +105,10 @@ class Run(InlineRun):
         run.parent_visit = visit
         run._root = parent.root
         run.stride = run.root.stride
-        run.watch = parent.watch
+        watch = run.watch = parent.watch
         run.each = each
         run.depth = depth
-        run.attended = each is not None or parent.watch is not None or compiled.limits.stop_on_failure
+        run.attended = each is not None or (watch is not None and watch.is_heard) or compiled.limits.stop_on_failure
         return run
 
     @property

@@ -59,7 +59,7 @@ def _enter(
     """Make the sub-run and put it on its chain, which is then not closed under it."""
     while True:
         chain = ctx.chain if wanted is ctx.chain else ctx.chain.related(wanted)
-        compiled = chain.observed if ctx.watched else chain.compiled
+        compiled = chain.compiled if run.watch is None else run.watch.compiled_of(chain)
         if node is not None:
             compiled = _part(chain, compiled, *node)
         sub = Run.inside(run, compiled, ctx.visit, depth, each)

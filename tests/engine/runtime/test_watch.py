@@ -71,7 +71,7 @@ async def test_end_nodes_and_joins_are_told(engine):
     nodes = {"a": None, "j": join(), "e": END}
     await load(engine, nodes, ["a j", "j e"]).run("x", listener=events.append)
     assert [event.node_id for event in events if event.name == "branch.end"] == ["e"]
-    assert [event.node_id for event in events if event.name == "node.start"] == ["a", "j"]
+    assert [event.node_id for event in events if event.name == "node.start"] == ["a", "j", "e"]
 
 
 async def test_listener_that_raises_is_logged_and_disturbs_nothing(engine, caplog):
