@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from catenary.errors import EngineError
+from catenary.pipelines import Pipelines
 from catenary.runtime.compiled import Compiled, Limits, compile_chain
 from catenary.runtime.entry import drive_by_hand, perform
 from catenary.runtime.tape import recorded
 from catenary.runtime.watch import observed
 from catenary.runtime.weave import weave
-from catenary.versions import Instance, Version
+from catenary.versions import SHUTTING_DOWN, Instance, Version
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from catenary.runtime.compiled import Placed
 
 
-class Chain(Version):
+class Chain(Version, Pipelines):
     """One version of a chain that an engine has loaded. Made by `engine.load`, not by hand.
 
     Attributes:
@@ -150,7 +152,9 @@ class Chain(Version):
         return self.engine.get(chain) if isinstance(chain, str) else chain
 
     def successor(self) -> Chain:
-        """Give the version that is in service. Raises: EngineError: when there is none."""
+        """Give the version that is in service. Raises: EngineError: when there is none, or it is being stopped."""
+        if self.stopping:
+            raise EngineError(SHUTTING_DOWN, hint=f"the chain {self.id!r} is being stopped and takes in nothing more")
         return self.engine.get(self.id)
 
     # Running

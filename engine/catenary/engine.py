@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from catenary.aspects.host import AspectHost
+from catenary.chains import Chains
 from catenary.clock import SystemClock
 from catenary.defaults import ChainDefaults
 from catenary.errors import EngineError
@@ -14,16 +15,15 @@ from catenary.events import Bus
 from catenary.host import EXPRESSIONS, SCRIPTS, HostLibrary
 from catenary.pool import ChainPool
 from catenary.runtime.entry import Loops, perform
+from catenary.stopping import GRACE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 
-    from catenary.aspects import Aspect
     from catenary.answers import AnswerParts
+    from catenary.aspects import Aspect
     from catenary.cache import Cache
-    from catenary.chain import Chain
     from catenary.clock import Clock
-    from catenary.errors import Problem
     from catenary.events import Event, Listener
     from catenary.http import HttpClients, WebTexts
     from catenary.jsontext import Json
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from catenary.options import RunOptions
     from catenary.outcome import Outcome
     from catenary.pauses import Pauses
-    from catenary.pool import Source
     from catenary.recording import Recorder
     from catenary.registry import Registry
     from catenary.shared import SharedResources
@@ -41,7 +40,7 @@ AnyT = TypeVar("AnyT")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
 
-class Engine(AspectHost):
+class Engine(Chains, AspectHost):
     """Loads chains and runs messages through them.
 
     Safe to use from many tasks of one event loop; `run_sync` may be called from many threads.
@@ -239,60 +238,6 @@ class Engine(AspectHost):
 
     # Chains
 
-    def load(self, source: Source, *, id: str | None = None) -> Chain:  # noqa: A002 - the field's name in a chain
-        """Load a chain: check it, make its components, and keep it under its id.
-
-        Args:
-            source: A path, the text of a chain (JSON or YAML), the chain as plain values, or what `load.read` gave.
-            id: The id to keep it under; that of the chain if absent.
-
-        Raises:
-            ChainSyntaxError: When the text is neither JSON nor YAML.
-            ChainInvalid: When the chain has errors; it lists all of them.
-            ChainError: When another chain has the id. The same text again gives the chain that is there.
-        """
-        return self._pool.load(source, id)
-
-    def reload(self, source: Source, *, id: str | None = None) -> Chain:  # noqa: A002 - the field's name in a chain
-        """Replace a chain by another version, or load it when it is not there yet. Nobody waits.
-
-        Messages in flight finish on the version they began on; new ones take the new one. When the new version has
-        errors, the present one stays in service.
-
-        Raises:
-            ChainError: As for `load`.
-        """
-        return self._pool.reload(source, id)
-
-    def make(self, source: Source) -> Chain:
-        """Make a chain without keeping it under its id: for a component that runs a chain of its own and closes it.
-
-        Raises:
-            ChainError: As for `load`.
-        """
-        return self._pool.make(source)
-
-    def remove(self, chain_id: str) -> None:
-        """Take a chain out of service; runs on it finish. Raises: EngineError: when there is no such chain."""
-        self._pool.remove(chain_id)
-
-    def get(self, chain_id: str) -> Chain:
-        """Give the present version of a chain. Raises: EngineError: when there is no such chain."""
-        return self._pool.get(chain_id)
-
-    @property
-    def chains(self) -> Mapping[str, Chain]:
-        """The present version of each chain, by id."""
-        return dict(self._pool.present)
-
-    def check(self, source: Source) -> list[Problem]:
-        """Give everything that is wrong with a chain, warnings included, in order of place; nothing is opened.
-
-        Raises:
-            ChainSyntaxError: When the text is neither JSON nor YAML.
-        """
-        return self._pool.check(source)
-
     def settings_for(self, document: Document) -> Settings:
         """Give what this engine brings to the loading of a chain."""
         from catenary.expr import Environment
@@ -411,29 +356,29 @@ class Engine(AspectHost):
 
     # Life
 
-    async def close(self) -> None:
-        """Close all chains and what they share. May be awaited again."""
-        await self._close_all()
+    async def close(self, *, grace_s: float = GRACE_S) -> None:
+        """Stop all chains, and close them and what they share. May be awaited again; a second one waits for the first.
+
+        Args:
+            grace_s: Seconds that runs in flight have to finish; then they are cancelled, see `stop`.
+        """
+        await self._close_all(grace_s)
         if self.loops.are_kept:
             await asyncio.to_thread(self.loops.close)  # a loop cannot be closed where another one runs
 
-    def close_sync(self) -> None:
-        """Close the engine where no event loop runs. May be called again.
+    def close_sync(self, *, grace_s: float = GRACE_S) -> None:
+        """Close the engine where no event loop runs, see `close`. May be called again.
 
         Raises:
             EngineError: Inside a running event loop.
         """
-        if asyncio._get_running_loop() is not None:
-            raise EngineError(
-                "close_sync() was called inside a running event loop", hint="use `await engine.close()` there"
-            )
-        self.loops.run(self._close_all())
+        self.loops.run_outside("close", self._close_all(grace_s))
         self.loops.close()
 
-    async def _close_all(self) -> None:
+    async def _close_all(self, grace_s: float) -> None:
         if self._pauses is not None:
             await self._pauses.close()
-        await self._pool.close()
+        await self._pool.close(grace_s)
         if self._shared is not None:
             await self._shared.close()
         if self._http is not None:

@@ -1,16 +1,23 @@
-"""The chains of an engine by id: their versions, and the way from a text to a chain in service."""
+"""The chains of an engine by id and alias: their versions, and the way from a text to a chain in service."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import TYPE_CHECKING, Any, cast
 
 from catenary.chain import Chain
 from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
+from catenary.notices import Notices
+from catenary.stopping import Stops
+from catenary.versions import SHUTTING_DOWN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from typing import TypeAlias
 
+    from catenary.component import Component
     from catenary.engine import Engine
     from catenary.jsontext import Json
     from catenary.load import Document
@@ -18,46 +25,140 @@ if TYPE_CHECKING:
     Source: TypeAlias = str | Path | dict[str, Json] | Document
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a chain was loaded from.
+
+    Attributes:
+        file: The file; empty when it came from elsewhere.
+        value: The plain value of the document, as it was before any aspect changed it.
+    """
+
+    file: str
+    value: Json
+
+    def is_same(self, document: Document) -> bool:
+        """Tell whether a document says the same; the number 1 is not `true`."""
+        return repr(self.value) == repr(document.value)
+
+
 class ChainPool:
     """Keeps the present version of each chain, and the versions before it until the runs on them are over.
 
+    Loading is done by one thread at a time; looking up waits for nobody.
+
     Attributes:
-        present: The present version of each chain, by id.
+        present: The present version of each chain, by id; one that is being stopped is still among them.
+        retired: Earlier versions that are not closed yet.
+        notices: Who is told of changes.
     """
 
     def __init__(self, engine: Engine) -> None:
         self.present: dict[str, Chain] = {}
+        self.retired: list[Chain] = []
+        self.notices = Notices()
+        self.closed = False
         self._engine = engine
-        self._documents: dict[str, str] = {}  # by chain id, the text it was loaded from: 1 is not true
-        self._retired: list[Chain] = []
-        self._closed = False
+        self._loaded: dict[str, Loaded] = {}
+        self._aliases: dict[str, list[str]] = {}
+        self._lock = RLock()
+        self.stops = Stops(self)
+
+    # Looking up
+
+    def get(self, name: str) -> Chain:
+        """Give the present version of a chain. Raises: EngineError: when there is none, or several have the alias."""
+        chain = self.present.get(name)
+        if chain is None:
+            chain = self.present.get(self.id_of(name))
+        if chain is None:
+            if self.closed:
+                raise EngineError("the engine is closed", hint="run messages before it is closed")
+            known = ", ".join(sorted(repr(name) for name in self.present)) or "none"
+            raise EngineError(f"ruleChain id={name} not found", hint=f"loaded chains: {known}")
+        return chain
+
+    def id_of(self, name: str) -> str:
+        """Give the id that a name stands for: itself, when it is no alias. Raises: EngineError: when it is unclear."""
+        ids = self._aliases.get(name)
+        if not ids or name in self.present:
+            return name
+        if len(ids) > 1:
+            several = ", ".join(repr(one) for one in ids)
+            raise EngineError(
+                f"{name!r} is the own id of several chains: {several}", hint="name the one that is meant by its id"
+            )
+        return ids[0]
+
+    def aliases_of(self, chain_id: str) -> list[str]:
+        """Give the other names of a chain."""
+        return [alias for alias, ids in self._aliases.items() if chain_id in ids and alias not in self.present]
+
+    def file_of(self, chain_id: str) -> str:
+        """Give the file that a chain came from; empty for a chain from elsewhere, or for none."""
+        loaded = self._loaded.get(chain_id)
+        return loaded.file if loaded else ""
+
+    # Changing
 
     def load(self, source: Source, chain_id: str | None) -> Chain:
         """Load a chain and keep it, see `Engine.load`."""
         document = self._read(source)
         name = document.definition.id if chain_id is None else chain_id
-        present = self.present.get(name)
-        if present is None:
-            return self._keep(self._make(document, name), document)
-        if self._documents[name] == repr(document.value):
-            return present
-        raise ChainError(
-            f"chain.duplicate-id: a chain with the id {name!r} is loaded already, and it is another one",
-            file=document.file,
-            hint="use engine.reload(...) to replace it, or give it another id",
-        )
+        with self._lock:
+            present = self._free_for(name)
+            if present is None:
+                chain = self._make(document, name)
+                self._keep(chain, document)
+            elif self._loaded[present.id].is_same(document):
+                return present
+            else:
+                raise _taken(document, name, present)
+        self.notices.tell(self.notices.new, chain)
+        return chain
 
     def reload(self, source: Source, chain_id: str | None) -> Chain:
         """Replace a chain by another version, see `Engine.reload`."""
         document = self._read(source)
-        name = document.definition.id if chain_id is None else chain_id
-        chain = self._make(document, name)
-        present = self.present.get(name)
-        if present is not None:
-            chain.version = present.version + 1
-        self._keep(chain, document)
-        if present is not None:
-            self._retire(present)
+        with self._lock:
+            name = self.id_of(document.definition.id if chain_id is None else chain_id)
+            before = self._free_for(name)
+            chain = self._make(document, name)
+            self._replace(before, chain, document)
+        if before is None:
+            self.notices.tell(self.notices.new, chain)
+        else:
+            self.notices.tell(self.notices.updated, chain, "")
+        return chain
+
+    def reload_all(self) -> list[Chain]:
+        """Make another version of each chain, see `Engine.reload_all`."""
+        from catenary.load import read
+
+        chains: list[Chain] = []
+        problems: list[Problem] = []
+        for name, loaded in list(self._loaded.items()):
+            try:
+                chains.append(self.reload(read(cast("dict[str, Json]", loaded.value), file=loaded.file), name))
+            except ChainInvalid as error:
+                problems += [replace(one, text=f"chain {name!r}: {one.text}") for one in error.problems]
+        if problems:
+            raise ChainInvalid(problems)
+        return chains
+
+    def reload_node(self, chain_id: str, node: dict[str, Json] | str) -> Chain:
+        """Replace one node of a chain, see `Engine.reload_node`."""
+        from catenary.nodes import with_node
+
+        with self._lock:
+            before = self._free_for(self.get(chain_id).id)
+            assert before is not None
+            loaded = self._loaded[before.id]
+            document, node_id = with_node(loaded.value, node, loaded.file)
+            kept = {one.node_id: one.component for one in before.instances if one.node_id != node_id}
+            chain = self._make(document, before.id, before=before, kept=kept)
+            self._replace(before, chain, document)
+        self.notices.tell(self.notices.updated, chain, node_id)
         return chain
 
     def make(self, source: Source) -> Chain:
@@ -65,23 +166,28 @@ class ChainPool:
         document = self._read(source)
         return self._make(document, document.definition.id)
 
-    def remove(self, chain_id: str) -> None:
+    def remove(self, name: str) -> None:
         """Take a chain out of service, see `Engine.remove`."""
-        chain = self.get(chain_id)
-        del self.present[chain_id]
-        del self._documents[chain_id]
-        self._retire(chain)
-        self._engine.clear_cache(chain_id)
+        with self._lock:
+            chain = self._free_for(self.get(name).id)
+            assert chain is not None
+            self.drop(chain)
+            self._retire(chain)
+        self.forget(chain.id)
 
-    def get(self, chain_id: str) -> Chain:
-        """Give the present version of a chain. Raises: EngineError: when there is no such chain."""
-        chain = self.present.get(chain_id)
-        if chain is None:
-            if self._closed:
-                raise EngineError("the engine is closed", hint="run messages before it is closed")
-            known = ", ".join(sorted(repr(name) for name in self.present)) or "none"
-            raise EngineError(f"ruleChain id={chain_id} not found", hint=f"loaded chains: {known}")
-        return chain
+    def drop(self, chain: Chain) -> None:
+        """Forget a chain and its alias. What it keeps open is left to the caller."""
+        with self._lock:
+            if self.present.get(chain.id) is chain:
+                self._forget_alias(chain)
+                del self.present[chain.id]
+                del self._loaded[chain.id]
+
+    def forget(self, chain_id: str) -> None:
+        """Drop what a chain that was taken out of service has kept, and tell of it."""
+        if chain_id not in self.present:  # it may be loaded again by now
+            self._engine.clear_cache(chain_id)
+        self.notices.tell(self.notices.deleted, chain_id)
 
     def check(self, source: Source) -> list[Problem]:
         """Give everything that is wrong with a chain, see `Engine.check`."""
@@ -90,57 +196,114 @@ class ChainPool:
         document = self._read(source)
         return check(document, self._engine.registry, self._engine.settings_for(document))
 
-    async def close(self) -> None:
-        """Close all versions of all chains, and take in no more."""
-        self._closed = True
-        for chain in [*self.present.values(), *self._retired]:
+    async def close(self, grace_s: float) -> None:
+        """Stop all chains and take in no more; close what earlier versions still keep open."""
+        self.closed = True
+        await self.stops.stop(list(self.present.values()), grace_s)
+        for chain in list(self.retired):
             await chain.close()
-        for chain_id in self.present:
-            self._engine.clear_cache(chain_id)
-        self.present.clear()
-        self._documents.clear()
-        self._retired.clear()
+        self.retired.clear()
+
+    async def sweep(self) -> None:
+        """Close earlier versions that nobody is on, where that has to be awaited."""
+        for chain in list(self.retired):
+            await chain.close_if_idle()
+        self.retired = [chain for chain in self.retired if not chain.is_closed]
+
+    # Inside
 
     def _read(self, source: Source) -> Document:
         from catenary.load import Document, read
 
-        if self._closed:
+        if self.closed:
             raise EngineError("the engine is closed", hint="load chains before it is closed, or make another engine")
         return source if isinstance(source, Document) else read(source)
 
-    def _keep(self, chain: Chain, document: Document) -> Chain:
-        self.present[chain.id] = chain
-        self._documents[chain.id] = repr(document.value)
+    def _free_for(self, name: str) -> Chain | None:
+        """Give the chain that may be replaced under a name. Raises: EngineError: when it is just being stopped."""
+        chain = self.present.get(self.id_of(name))
+        if chain is not None and chain.stopping:
+            raise EngineError(SHUTTING_DOWN, hint=f"load the chain {name!r} again when it has been stopped")
         return chain
 
-    def _make(self, document: Document, chain_id: str) -> Chain:
+    def _make(
+        self,
+        document: Document,
+        chain_id: str,
+        *,
+        before: Chain | None = None,
+        kept: Mapping[str, Component[Any]] | None = None,
+    ) -> Chain:
         from catenary.load import build, environment_of
 
         engine = self._engine
+        settings = engine.settings_for(document)
         aspects = engine.aspects_of(chain_id)
         if aspects:
             from catenary.aspects.loading import prepared
 
             document = prepared(document, aspects)
-        settings = engine.settings_for(document)
-        nodes, problems = build(document, engine.registry, settings)
+        nodes, problems = build(document, engine.registry, settings, kept=kept or {})
         if any(problem.severity == "error" for problem in problems):
             raise ChainInvalid(problems, file=document.file)
         definition = document.definition
         limits = engine.defaults.limits_of(definition)
         environment = environment_of(definition, settings)
-        chain = Chain(engine, chain_id, definition, nodes, environment, limits, aspects=aspects)
+        chain = Chain(engine, chain_id, definition, nodes, environment, limits, aspects=aspects, before=before)
         failed = chain.open()
         if failed:
             problems = [_open_problem(document, node_id, error) for node_id, error in failed]
             raise ChainInvalid(problems, file=document.file) from failed[0][1]
+        self._announce(chain)
         return chain
 
+    def _announce(self, chain: Chain) -> None:
+        """Tell of a version before it is in service. Raises: Exception: what refuses it; it is closed again then."""
+        chain.on_closed = self._tell_closed
+        try:
+            for callback in list(self.notices.created):
+                callback(chain)
+        except BaseException:
+            chain.retire()
+            raise
+
+    def _tell_closed(self, chain: Chain) -> None:
+        self.notices.tell(self.notices.closed, chain)
+
+    def _replace(self, before: Chain | None, chain: Chain, document: Document) -> None:
+        if before is not None:
+            chain.version = before.version + 1
+            self._forget_alias(before)
+        self._keep(chain, document)
+        if before is not None:
+            self._retire(before)
+
+    def _keep(self, chain: Chain, document: Document) -> None:
+        own = chain.definition.id
+        if own and own != chain.id:
+            self._aliases.setdefault(own, []).append(chain.id)
+        self._loaded[chain.id] = Loaded(document.file, document.value)
+        self.present[chain.id] = chain  # last: who looks it up sees all of it
+
+    def _forget_alias(self, chain: Chain) -> None:
+        own = chain.definition.id
+        ids = self._aliases.get(own)
+        if ids and chain.id in ids:
+            ids.remove(chain.id)
+            if not ids:
+                del self._aliases[own]
+
     def _retire(self, chain: Chain) -> None:
-        self._retired = [old for old in self._retired if not old.is_closed or old.active]
+        self.retired = [old for old in self.retired if not old.is_closed]
+        self.retired.append(chain)  # before it is closed: what cannot be closed here is closed later
         chain.retire()
-        if not chain.is_closed or chain.active:
-            self._retired.append(chain)
+
+
+def _taken(document: Document, name: str, present: Chain) -> ChainError:
+    text = f"chain.duplicate-id: a chain with the id {name!r} is loaded already, and it is another one"
+    if present.id != name:
+        text = f"chain.duplicate-id: {name!r} is another name of the chain {present.id!r}, which is another one"
+    return ChainError(text, file=document.file, hint="use engine.reload(...) to replace it, or give it another id")
 
 
 def _open_problem(document: Document, node_id: str, error: Exception) -> Problem:

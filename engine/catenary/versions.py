@@ -8,20 +8,22 @@ import logging
 from concurrent.futures import Future
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from catenary.errors import EngineError
 from catenary.runtime.context import opening_context
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from catenary.component import Component
     from catenary.runtime.compiled import Compiled
     from catenary.runtime.run import Run
 
 logger = logging.getLogger(__name__)
+
+SHUTTING_DOWN: Final = "engine is shutting down"
 
 _lock = Lock()
 _openings = count(1)
@@ -70,10 +72,12 @@ class Version:
         stopping: True while somebody waits for its runs, to close it afterwards.
         released: True when it has given up its components.
         must_open: True while components with an `async def open` wait for the first run.
+        on_closed: Is called with the version, once, when all that it kept open alone is closed.
     """
 
     id: str
     compiled: Compiled
+    on_closed: Callable[[Any], None] | None = None
 
     def __init__(self, instances: Iterable[Instance], gate: Gate | None = None) -> None:
         self.runs: set[Run] = set()
@@ -230,6 +234,7 @@ class Version:
             except Exception:
                 self._log_close(instance)
         self._rest = waiting[::-1]
+        self._tell_closed()
 
     async def close(self) -> None:
         """Close all components that no other version uses, the last one opened first.
@@ -253,6 +258,7 @@ class Version:
                 done.set_result(None)
         for others in list(self._closing):
             await asyncio.wrap_future(others)
+        self._tell_closed()
 
     def _may_release(self) -> bool:
         """Give up the components when no run is on this version. Returns: whether it has."""
@@ -273,6 +279,12 @@ class Version:
                 instance.users -= 1
             gone = [instance for instance in instances if not instance.users and instance.opened]
         self._rest += sorted(gone, key=lambda instance: instance.opened)
+
+    def _tell_closed(self) -> None:
+        tell = self.on_closed
+        if tell is not None and self.is_closed:
+            self.on_closed = None
+            tell(self)
 
     def _close_where_opened(self) -> None:
         """Have the rest closed on an event loop that runs, if there is one."""

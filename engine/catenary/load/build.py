@@ -19,7 +19,7 @@ from catenary.load.settings import Settings, environment_of, read_chain_settings
 from catenary.secrets import doubts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from catenary.component import Component
     from catenary.definition import NodeDefinition
@@ -43,21 +43,33 @@ def check(document: Document, registry: Registry, settings: Settings | None = No
 
 
 def build(
-    document: Document, registry: Registry, settings: Settings | None = None
+    document: Document,
+    registry: Registry,
+    settings: Settings | None = None,
+    kept: Mapping[str, Component[Any]] | None = None,
 ) -> tuple[list[tuple[NodeDefinition, Component[Any]]], list[Problem]]:
     """Make the components of a chain.
+
+    Args:
+        document: The chain.
+        registry: Where node types are looked up.
+        settings: What the engine brings.
+        kept: By node id, components that are there already and are taken as they are.
 
     Returns:
         Each node with its component, in the order written, and everything that is wrong with the chain, in order of
         place. When any problem is an error, nodes are missing and the chain is not to be run.
     """
     settings = settings or Settings()
-    return _Builder(document, registry, settings).build()
+    return _Builder(document, registry, settings, kept or {}).build()
 
 
 class _Builder:
-    def __init__(self, document: Document, registry: Registry, settings: Settings) -> None:
+    def __init__(
+        self, document: Document, registry: Registry, settings: Settings, kept: Mapping[str, Component[Any]]
+    ) -> None:
         self.document = document
+        self.kept = kept
         self.registry = registry
         self.settings = settings
         self.report = Report(document)
@@ -143,6 +155,10 @@ class _Builder:
         if base == path:
             base = (*path, "configuration")
         label = _label(node)
+        present = self.kept.get(node.id)
+        if present is not None:
+            self.node_names.add(node.id, label, base, present.config)
+            return present
         raw = dict(node.configuration)
         if node.templates:
             environment = replace(environment, lenient=node.templates == "lenient")

@@ -272,6 +272,15 @@ class Loops:
         finally:
             self._idle.append(runner)
 
+    def run_outside(self, name: str, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run what has an async form, too. Raises: EngineError: inside a running event loop."""
+        if asyncio._get_running_loop() is not None:
+            coroutine.close()
+            raise EngineError(
+                f"{name}_sync() was called inside a running event loop", hint=f"use `await engine.{name}()` there"
+            )
+        return self.run(coroutine)
+
     @property
     def are_kept(self) -> bool:
         """True while there is a loop to close."""

@@ -1,0 +1,91 @@
+"""Stopping chains: no new messages, some time for the runs in flight, then components are closed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import Future
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from catenary.runtime.run import CANCELLED
+
+if TYPE_CHECKING:
+    from catenary.chain import Chain
+    from catenary.pool import ChainPool
+
+logger = logging.getLogger(__name__)
+
+GRACE_S: Final = 10.0
+"""How long runs in flight may go on."""
+
+_CLEAN_UP_S: Final = 0.5  # for runs that were cancelled
+
+
+class Stops:
+    """Stops the chains of a pool. Whoever stops one that is being stopped waits for the first."""
+
+    def __init__(self, pool: ChainPool) -> None:
+        self._pool = pool
+        self._under_way: dict[Chain, Future[None]] = {}
+
+    async def stop(self, chains: list[Chain], grace_s: float) -> None:
+        """Stop chains together: with all of their versions, all within the same time."""
+        others = [self._under_way[chain] for chain in chains if chain in self._under_way]
+        mine = [chain for chain in chains if chain not in self._under_way]
+        done: Future[None] = Future()
+        done.set_running_or_notify_cancel()
+        self._under_way |= dict.fromkeys(mine, done)
+        try:
+            if mine:
+                await self._stop(mine, grace_s)
+        finally:
+            for chain in mine:
+                del self._under_way[chain]
+            done.set_result(None)
+        for other in others:
+            await asyncio.wrap_future(other)
+
+    async def _stop(self, chains: list[Chain], grace_s: float) -> None:
+        ids = {chain.id for chain in chains}
+        versions = [*chains, *(old for old in self._pool.retired if old.id in ids)]
+        for version in versions:
+            version.retired = version.stopping = True
+        try:
+            await _until_idle(versions, grace_s)
+        finally:  # also when whoever waits is cancelled: then the time is over
+            await self._finish(chains, versions)
+
+    async def _finish(self, chains: list[Chain], versions: list[Chain]) -> None:
+        busy = [version for version in versions if version.runs]
+        for version in busy:
+            version.stop_runs(CANCELLED)
+        if busy and not await _until_idle(busy, _CLEAN_UP_S):
+            for version in busy:
+                _log_busy(version)
+        for chain in chains:
+            self._pool.drop(chain)
+        for version in versions:
+            version.stopping = False
+            await version.close()
+        for chain in chains:
+            self._pool.forget(chain.id)
+
+
+async def _until_idle(versions: list[Chain], within_s: float) -> bool:
+    """Wait until no run is on any of these versions. Returns: whether that is so."""
+    end = monotonic() + within_s
+    while busy := [version for version in versions if version.runs]:
+        rest_s = end - monotonic()
+        if rest_s <= 0:
+            return False
+        await busy[0].idle(rest_s)
+    return True
+
+
+def _log_busy(version: Chain) -> None:
+    if version.runs:
+        logger.warning(
+            "a chain is closed while nodes that do not let themselves be cancelled are at work",
+            extra={"chain_id": version.id, "runs": len(version.runs)},
+        )
