@@ -1,0 +1,201 @@
+"""Many messages through one chain: from any iterable, some at once, never more in memory than are under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from catenary.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
+
+    from catenary.chain import Chain
+    from catenary.options import RunOptions
+    from catenary.outcome import Outcome
+
+OnError: TypeAlias = "Literal['raise', 'skip', 'collect'] | Callable[[Any, Outcome], Outcome | None]"
+"""What becomes of a run that did not complete: its error is raised, it is left out, it is given like the others, or a
+function of the item and the outcome gives what takes its place; `None` leaves it out."""
+
+CONCURRENCY = 8
+_AHEAD = 4  # outcomes that wait for a slow one before them, for each run under way
+_OVER: Any = object()
+
+
+def settled(item: Any, outcome: Outcome, on_error: OnError) -> Outcome | None:
+    """Give what is given for an item; None for nothing. Raises: CatenaryError: why the run did not complete."""
+    if outcome.ok or on_error == "collect":
+        return outcome
+    if on_error == "skip":
+        return None
+    if on_error != "raise":
+        return on_error(item, outcome)
+    error = outcome.error or EngineError(f"the run {outcome.run_id} {outcome.status}")
+    error.add_note(f"the item was {item!r:.200}")
+    raise error
+
+
+def check(concurrency: int, on_error: object) -> None:
+    """See that the arguments can be used. Raises: ValueError: when they cannot."""
+    if concurrency < 1:
+        raise ValueError(f"concurrency must be at least 1, not {concurrency}")
+    if on_error not in {"raise", "skip", "collect"} and not callable(on_error):
+        raise ValueError(f"on_error must be 'raise', 'skip', 'collect' or a function, not {on_error!r}")
+
+
+async def map_items(
+    chain: Chain,
+    items: Iterable[Any] | AsyncIterable[Any],
+    options: RunOptions,
+    *,
+    concurrency: int,
+    on_error: OnError,
+    ordered: bool,
+) -> AsyncGenerator[Outcome]:
+    """Run each item, see `Chain.map`."""
+    check(concurrency, on_error)
+    if concurrency == 1:
+        async for item in _each(items):
+            given = settled(item, await chain.run(item, **options), on_error)
+            if given is not None:
+                yield given
+        return
+    window = _Window(chain, _each(items), options, concurrency, ordered=ordered)
+    try:
+        while (done := await window.next()) is not None:
+            given = settled(*done, on_error)
+            if given is not None:
+                yield given
+    finally:
+        await window.close()
+
+
+async def _each(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncGenerator[Any]:
+    if hasattr(items, "__aiter__"):
+        async for item in cast("AsyncIterable[Any]", items):
+            yield item
+        return
+    for item in cast("Iterable[Any]", items):
+        yield item
+
+
+class _Window:
+    """The runs under way, and at most one item that is being waited for."""
+
+    def __init__(
+        self, chain: Chain, items: AsyncIterator[Any], options: RunOptions, concurrency: int, *, ordered: bool
+    ) -> None:
+        self._chain = chain
+        self._items = items
+        self._options = options
+        self._concurrency = concurrency
+        self._ordered = ordered
+        self._most = concurrency * _AHEAD if ordered else concurrency
+        self._runs: deque[tuple[Any, asyncio.Task[Outcome]]] = deque()
+        self._coming: asyncio.Task[Any] | None = None
+        self._over = False
+
+    async def next(self) -> tuple[Any, Outcome] | None:
+        """Give an item and its outcome; None when there are no more."""
+        while True:
+            self._take_in()
+            done = self._done()
+            if done is not None:
+                item, task = done
+                return item, task.result()
+            waiting = [task for _, task in self._runs if not task.done()]
+            if self._coming is not None:
+                waiting.append(self._coming)
+            if not waiting:
+                return None
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+
+    def _take_in(self) -> None:
+        """Start a run for the item that came, and ask for another one while there is room."""
+        coming = self._coming
+        if coming is not None and coming.done():
+            self._coming = None
+            item = coming.result()
+            if item is _OVER:
+                self._over = True
+            else:
+                self._runs.append((item, asyncio.create_task(self._chain.run(item, **self._options))))
+        if self._coming is None and not self._over and self._has_room():
+            self._coming = asyncio.create_task(self._ask())
+
+    def _has_room(self) -> bool:
+        active = sum(not task.done() for _, task in self._runs)
+        return active < self._concurrency and len(self._runs) < self._most
+
+    async def _ask(self) -> Any:
+        return await anext(self._items, _OVER)
+
+    def _done(self) -> tuple[Any, asyncio.Task[Outcome]] | None:
+        if not self._runs:
+            return None
+        if self._ordered:
+            return self._runs.popleft() if self._runs[0][1].done() else None
+        for index, (_, task) in enumerate(self._runs):
+            if task.done():
+                self._runs.rotate(-index)
+                return self._runs.popleft()
+        return None
+
+    async def close(self) -> None:
+        """Cancel what is under way, and come back when it is over."""
+        tasks: list[asyncio.Task[Any]] = [task for _, task in self._runs]
+        if self._coming is not None:
+            tasks.append(self._coming)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(RuntimeError):  # it is still at work when it does not heed a cancellation
+            await cast("AsyncGenerator[Any]", self._items).aclose()
+
+
+def map_items_sync(
+    chain: Chain,
+    items: Iterable[Any],
+    options: RunOptions,
+    *,
+    concurrency: int,
+    on_error: OnError,
+    ordered: bool,
+) -> Generator[Outcome]:
+    """Run each item without an event loop of the caller's, see `Chain.map_sync`."""
+    check(concurrency, on_error)
+    if concurrency == 1:
+        pairs = ((item, chain.run_sync(item, **options)) for item in items)
+    else:
+        pairs = _in_threads(chain, iter(items), options, concurrency, ordered=ordered)
+    try:
+        for item, outcome in pairs:
+            given = settled(item, outcome, on_error)
+            if given is not None:
+                yield given
+    finally:
+        pairs.close()
+
+
+def _in_threads(
+    chain: Chain, items: Iterator[Any], options: RunOptions, concurrency: int, *, ordered: bool
+) -> Generator[tuple[Any, Outcome]]:
+    runs: dict[Future[Outcome], Any] = {}  # in the order in which they were started
+    most = concurrency * _AHEAD if ordered else concurrency
+    pool = ThreadPoolExecutor(concurrency, "catenary-map")
+    try:
+        while True:
+            while len(runs) < most and (item := next(items, _OVER)) is not _OVER:
+                runs[pool.submit(chain.run_sync, item, **options)] = item
+            if not runs:
+                return
+            first = next(iter(runs))
+            done = first if ordered else next(iter(wait(runs, return_when=FIRST_COMPLETED).done))
+            outcome = done.result()
+            yield runs.pop(done), outcome
+    finally:
+        pool.shutdown(cancel_futures=True)
