@@ -69,11 +69,13 @@ class Trace:
             f"run {event.run_id} of chain {event.chain_id!r}: {shortened(event.message.text)}", bold=True
         )
 
-    def _node_start(self, event: Any) -> str:
+    def _node_start(self, event: Any) -> str | None:
         visit = (event.run_id, event.visit)
+        node_type = "" if event.parent else self._types.get(event.node_id, "")
+        if node_type == "end":  # the end of the branch tells it all
+            return None
         self._depths[visit] = self._depth(event)
         self._data[visit] = event.message
-        node_type = "" if event.parent else self._types.get(event.node_id, "")
         shown = f"{click.style(event.node_id, fg='cyan')} ({node_type})" if node_type else event.node_id
         way = f" from {event.sender} by {_relation(event.relation)}" if event.sender else ""
         return f"> {shown}{way}: {shortened(event.message.text)}"
@@ -81,12 +83,13 @@ class Trace:
     def _node_emit(self, event: Any) -> str:
         return f"~ {event.node_id} sends {_relation(event.relation)}: {shortened(event.message.text)}"
 
-    def _node_end(self, event: Any) -> str:
+    def _node_end(self, event: Any) -> str | None:
         visit = (event.run_id, event.visit)
-        got = self._data.pop(visit, None)
+        if visit not in self._data:
+            return None
+        got = self._data.pop(visit)
         ways = [
-            _relation(relation)
-            + ("" if got is not None and message.data == got.data else f" {shortened(message.text)}")
+            _relation(relation) + ("" if message.data == got.data else f" {shortened(message.text)}")
             for relation, message in zip(event.relations, event.messages, strict=False)
         ]
         error = f": {click.style(shortened(event.error), fg='red')}" if event.error else ""
