@@ -11,7 +11,9 @@ from click.testing import CliRunner
 from catenary.cli import main
 
 FOLDER = Path(__file__).parents[2] / "chains"
-CHAINS = sorted(path for path in FOLDER.iterdir() if path.suffix in {".json", ".yaml"} and ".input" not in path.name)
+CHAINS = sorted(
+    path for path in FOLDER.iterdir() if path.suffix in {".json", ".yaml"} and path.suffixes[0] == path.suffix
+)
 
 
 @pytest.mark.parametrize("path", CHAINS, ids=lambda path: path.name)

@@ -1,13 +1,14 @@
-"""The pytest plugin: fixtures for tests of chains and components."""
+"""The pytest plugin: fixtures for tests of chains and components, and the tests of chains in files beside them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
     from catenary import Engine
     from catenary.testing.api import RecordingApi
@@ -15,6 +16,24 @@ if TYPE_CHECKING:
     from catenary.testing.model import ScriptedModel
 
 # pytest loads this file in every run, also where no test needs it: so all else is imported by the fixtures.
+
+_CHAIN_TESTS = (".test.yaml", ".test.yml", ".test.json")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a project turn the collecting of chain tests off."""
+    text = "collect the tests of chains in files NAME.test.yaml and NAME.test.json"
+    parser.addini("catenary_chain_tests", text, type="bool", default=True)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect a file of chain tests."""
+    if not file_path.name.endswith(_CHAIN_TESTS) or not parent.config.getini("catenary_chain_tests"):
+        return None
+    from catenary.testing.chains.collecting import ChainTestFile
+
+    make: Any = ChainTestFile.from_parent  # pytest gives it no types
+    return make(parent, path=file_path)
 
 
 @pytest.fixture
