@@ -51,6 +51,7 @@ class Trace:
         self._inside = inside
         self._depths: dict[tuple[str, int], int] = {}
         self._data: dict[tuple[str, int], Message] = {}
+        self._muted: set[tuple[str, int]] = set()
 
     def __call__(self, event: Event) -> None:
         """Write the line of an event, if it has one."""
@@ -73,6 +74,7 @@ class Trace:
         visit = (event.run_id, event.visit)
         node_type = "" if event.parent else self._types.get(event.node_id, "")
         if node_type == "end":  # the end of the branch tells it all
+            self._muted.add(visit)
             return None
         self._depths[visit] = self._depth(event)
         self._data[visit] = event.message
@@ -85,11 +87,12 @@ class Trace:
 
     def _node_end(self, event: Any) -> str | None:
         visit = (event.run_id, event.visit)
-        if visit not in self._data:
+        if visit in self._muted:
             return None
-        got = self._data.pop(visit)
+        got = self._data.pop(visit, None)
         ways = [
-            _relation(relation) + ("" if message.data == got.data else f" {shortened(message.text)}")
+            _relation(relation)
+            + ("" if got is not None and message.data == got.data else f" {shortened(message.text)}")
             for relation, message in zip(event.relations, event.messages, strict=False)
         ]
         error = f": {click.style(shortened(event.error), fg='red')}" if event.error else ""
