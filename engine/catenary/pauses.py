@@ -15,6 +15,7 @@ from catenary.runtime.held import ANSWERED, CANCELLED, EXPIRED, OPEN, SUSPENDED,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
+    from pathlib import Path
 
     from catenary.answers import Ask
     from catenary.component import Context
@@ -50,14 +51,14 @@ class Pauses:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._gate = Lock()
+        self._opening = Lock()
         self._held: dict[Key, Held] = {}
         self._over: OrderedDict[Key, str] = OrderedDict()
         self._store: PauseStore | None = None
         self._pickup: Pickup | None = None
         self._listeners: list[Callable[[Pause], None]] = []
-        database = getattr(getattr(getattr(engine, "history", None), "store", None), "database", None)
-        if database is not None:
-            self.keep_in(database)
+        history = getattr(engine, "history", None)
+        self._place: Database | str | Path | None = getattr(getattr(history, "store", None), "database", None)
 
     def __iter__(self) -> Iterator[Pause]:
         with self._gate:
@@ -77,21 +78,33 @@ class Pauses:
 
     # The store
 
-    def keep_in(self, database: Database) -> None:
+    def keep_in(self, place: Database | str | Path) -> None:
         """Keep pauses in a file from now on, so that other processes can answer them, also when this one is gone.
 
-        The file is not closed with the engine.
+        Args:
+            place: The file, which is opened when the first node waits, and closed with the engine; or one that is
+                open already, and stays so.
         """
-        from catenary.store.pauses import PauseStore
-        from catenary.store.pickup import Pickup
-
-        self._store = PauseStore(database)
-        self._pickup = Pickup(self._store, self._deliver)
+        self._place = place
 
     @property
     def store(self) -> PauseStore | None:
-        """Where pauses are kept, if they are."""
-        return self._store
+        """Where pauses are kept, if they are; opened when it is first asked for, which blocks.
+
+        Raises:
+            StoreError: When the file cannot be opened.
+        """
+        with self._opening:
+            if self._store is None and self._place is not None:
+                from catenary.store import Database
+                from catenary.store.pauses import PauseStore
+                from catenary.store.pickup import Pickup
+
+                place = self._place
+                database = place if isinstance(place, Database) else Database(place)
+                self._store = PauseStore(database)
+                self._pickup = Pickup(self._store, self._deliver)
+            return self._store
 
     def _deliver(self, key: Key, answer: Answer) -> None:
         with self._gate:
@@ -166,8 +179,11 @@ class Pauses:
         )
 
     async def _begin(self, held: Held, ctx: Context) -> None:
-        store, key = self._store, held.pause.key
-        if store is not None and self._pickup is not None:
+        key = held.pause.key
+        store = self._store
+        if store is None and self._place is not None:
+            store = await asyncio.to_thread(lambda: self.store)
+        if store is not None:
             try:
                 await _written(store.open(held.pause, ctx.chain))
             except CancelledError:
@@ -285,8 +301,11 @@ class Pauses:
         await self.put_off()
         if self._pickup is not None:
             self._pickup.end()
-        if self._store is not None:
-            await asyncio.to_thread(self._store.close)
+        store, self._store = self._store, None
+        if store is not None:
+            await asyncio.to_thread(store.close)
+            if store.database is not self._place:
+                await asyncio.to_thread(store.database.close)
 
 
 async def _written(result: Future[FutureT]) -> FutureT:

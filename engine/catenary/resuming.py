@@ -55,9 +55,10 @@ def place_answer(engine: Engine, run_id: str, node_id: str, parts: AnswerParts) 
     """
     given = Answer.from_dict({name: part for name, part in parts.items() if name != "visit"})
     visit = parts.get("visit")
-    store = engine.pauses.store
-    if store is None or engine.pauses.holds(run_id, node_id, visit):
-        engine.pauses.answer(run_id, node_id, visit, given)
+    pauses = engine.pauses
+    store = None if pauses.holds(run_id, node_id, visit) else pauses.store
+    if store is None:
+        pauses.answer(run_id, node_id, visit, given)
         return None
     stored = _stored(store, run_id, node_id, visit)
     if stored.state == "open" and store.is_held(stored):

@@ -61,7 +61,7 @@ class Output:
     def _write_text(self, outcome: Outcome) -> None:
         if self._streamed:
             click.echo()
-        whole = [end for end in outcome.ends if end.relation not in {"Stream", "Failure"}]
+        whole = [end for end in outcome.ends if end.relation not in {"Stream", "Failure", "Paused"}]
         answers = [end for end in whole if not end.gated] or whole[-1:]
         for end in answers:
             if end.is_silent:

@@ -10,6 +10,7 @@ import click
 
 from catenary.cli._given import message_options
 from catenary.cli._properties import property_options
+from catenary.cli._waiting import store_option
 
 if TYPE_CHECKING:
     from catenary.chain import Chain
@@ -44,6 +45,7 @@ _JOBS = 8
 )
 @click.option("--trace", is_flag=True, help="Show on stderr what travelled where.")
 @click.option("--timeout", metavar="S", help="Longest time of a run: seconds, or a text such as 500ms or 2m.")
+@store_option
 @click.pass_context
 def run(ctx: click.Context, file: str, **options: Any) -> None:
     """Run one message, or each line of a file, through the chain in FILE.
@@ -70,9 +72,13 @@ def run(ctx: click.Context, file: str, **options: Any) -> None:
     gated and message, whose data is text, or hexadecimal digits when it is BINARY. With --lines that is a list, in the
     order of the lines.
 
+    A node that waits for an answer is told on stderr, with the command that answers it from another terminal. An
+    interrupt while the run waits puts it off: it goes on when somebody answers, unless the node is inside a loop, a
+    group or a sub-chain.
+
     Exit codes: 0 the run completed, 1 it failed or ran out of time, 2 wrong usage, 3 the chain is invalid, 6 it
-    paused, 130 interrupted, 143 terminated. With --lines, 1 when any run failed; an interrupt or SIGTERM keeps what is
-    done.
+    paused or was put off, 130 interrupted, 143 terminated. With --lines, 1 when any run failed; an interrupt or
+    SIGTERM keeps what is done.
     """
     from catenary.cli._input import Source
     from catenary.cli._logs import logs_on_stderr
@@ -119,11 +125,13 @@ class _Session:
         """Load the chain and run what there is to run. Returns: the exit code."""
         from catenary.cli._override import load_chain
         from catenary.cli._signals import run_cancellable
+        from catenary.cli._waiting import Waiting
         from catenary.engine import Engine
 
         with Engine(self._properties) as engine:
             # Not in the event loop, where an interrupt would wait until a file that never ends is read.
             chain = load_chain(engine, self._file, self._options["overrides"])
+            self._waiting = Waiting(engine, self._options["store"])
             return run_cancellable(self._run(engine, chain))
 
     async def _run(self, engine: Engine, chain: Chain) -> int:
@@ -181,7 +189,7 @@ class _Session:
             self._output.listen if self._output.wants_pieces else None,
             self._trace(chain, label) if options["trace"] else None,
         )
-        outcome = await chain.run(message, timeout=options["timeout"], listener=listener)
+        outcome = await self._waiting.finish(chain.run(message, timeout=options["timeout"], listener=listener))
         if listener is not None:
             listener.raise_for_error()
         return outcome
