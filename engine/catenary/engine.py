@@ -102,9 +102,9 @@ class Engine(Chains, AspectHost):
         self._cache = cache
         self._pauses: Pauses | None = None
         self.bus = Bus()
+        self._pool = ChainPool(self)
         for aspect in aspects:
             self.add_aspect(aspect)
-        self._pool = ChainPool(self)
 
     # What chains share
 

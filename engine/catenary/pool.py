@@ -194,6 +194,11 @@ class ChainPool:
         from catenary.load import check
 
         document = self._read(source)
+        aspects = self._engine.aspects_of(document.definition.id)
+        if aspects:
+            from catenary.aspects.loading import prepared
+
+            document = prepared(document, aspects)
         return check(document, self._engine.registry, self._engine.settings_for(document))
 
     async def close(self, grace_s: float) -> None:

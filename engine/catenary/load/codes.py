@@ -100,6 +100,12 @@ CODES: Final[dict[str, Code]] = {
             "Move the node into a chain.",
         ),
         Code(
+            "chain.refused",
+            "A rule of the host program, or an aspect of it, refuses the chain.",
+            "The chain breaks a rule of the program that it is loaded into; the text is the rule's own.",
+            "Do what the text says.",
+        ),
+        Code(
             "chain.unknown-node",
             "A connection begins or ends at a node that does not exist.",
             "The id is misspelt, or the node was removed.",
