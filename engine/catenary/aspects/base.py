@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypedDict, cast
 
 from catenary.errors import CatenaryError
 from catenary.relation import FAILURE, Failed, NodeFailure
@@ -52,6 +52,15 @@ class Objection(CatenaryError):  # noqa: N818 - said of a chain, not of the prog
         self.severity = severity
 
 
+class Cut(TypedDict, total=False):
+    """Where an aspect applies: the attributes of `Aspect` with these names."""
+
+    types: Sequence[str]
+    nodes: Sequence[str]
+    chains: Sequence[str]
+    order: int
+
+
 class Aspect:
     """What is woven around the nodes and the runs of chains. Override the join points that are needed.
 
@@ -67,12 +76,22 @@ class Aspect:
         types: Node types that it applies to, `*` stands for any characters; empty for all. Aliases count.
         nodes: Ids of nodes that it applies to, in the same way.
         chains: Ids of chains that it applies to, in the same way.
+        leaves_out: Join points that are filled but not woven in.
     """
 
     order: int = 100
     types: Sequence[str] = ()
     nodes: Sequence[str] = ()
     chains: Sequence[str] = ()
+    leaves_out: frozenset[str] = frozenset()
+
+    def place(self, cut: Cut) -> None:
+        """Set where it applies, for an `__init__` that takes `**cut`; a single text stands for a list of one."""
+        for name in ("types", "nodes", "chains"):
+            given = cut.get(name)
+            if given is not None:
+                setattr(self, name, (given,) if isinstance(given, str) else tuple(given))
+        self.order = cut.get("order", self.order)
 
     def new(self) -> Self:
         """Give the instance for one chain of one engine; asked once for each chain, and kept when it is reloaded.
@@ -150,9 +169,16 @@ class Aspect:
         """Stand in the place of the node, and go on to it with `proceed(msg)`: once, several times, or not at all.
 
         What is returned is what the node sends out. `proceed` raises what the node raises. In an `async def` it is
-        awaited. A plain `def` at a node that is awaited can only pass on what it gives.
+        awaited. A plain `def` at a node that is awaited can only pass on what it gives: see `around_awaited`.
         """
         return proceed(msg)
+
+    async def around_awaited(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:  # noqa: ARG002
+        """Do what `around` does at a node that is awaited: for an aspect whose plain `around` looks at what comes back.
+
+        Aspects that fill both make no node an awaited one.
+        """
+        return await proceed(msg)
 
     def after(
         self, ctx: Context, msg: Message, relation: Relation | str, error: BaseException | None, /
@@ -162,6 +188,8 @@ class Aspect:
 
 def has(aspect: Aspect, point: str) -> bool:
     """Tell whether an aspect fills a join point."""
+    if point in aspect.leaves_out:
+        return False
     return point in vars(aspect) or getattr(type(aspect), point) is not getattr(Aspect, point)
 
 

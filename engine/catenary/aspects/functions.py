@@ -8,7 +8,9 @@ from catenary.aspects.base import Aspect
 from catenary.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
+
+    from catenary.aspects.base import Cut
 
 
 class FunctionAspect(Aspect):
@@ -17,26 +19,11 @@ class FunctionAspect(Aspect):
     Args:
         point: The join point.
         function: What is called there.
-        order: Where it stands among the others.
-        types: Node types that it applies to; `nodes` and `chains` are ids.
+        cut: Where it holds.
     """
 
-    def __init__(
-        self,
-        point: str,
-        function: Callable[..., Any],
-        *,
-        order: int = 100,
-        types: Sequence[str] = (),
-        nodes: Sequence[str] = (),
-        chains: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, point: str, function: Callable[..., Any], cut: Cut) -> None:
         if not callable(function):
             raise EngineError(f"{function!r} cannot be called, so it cannot be woven {point!r} nodes")
-        self.order = order
-        self.types, self.nodes, self.chains = _names(types), _names(nodes), _names(chains)
+        self.place(cut)
         setattr(self, point, function)  # called as it is, without a frame between
-
-
-def _names(given: Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)

@@ -2,54 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from catenary.aspects.base import Aspect
+    from catenary.aspects.base import Aspect, Cut
     from catenary.aspects.roster import Roster
-    from catenary.chain import Chain
+    from catenary.pool import ChainPool
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
-
-
-class Cut(TypedDict, total=False):
-    """Where a function is woven in: the attributes of `Aspect` with these names."""
-
-    types: Sequence[str]
-    nodes: Sequence[str]
-    chains: Sequence[str]
-    order: int
 
 
 class AspectHost:
     """The part of an engine that takes aspects. They hold for chains that are loaded, or reloaded, afterwards."""
 
+    _pool: ChainPool
     _roster: Roster | None = None
 
     @property
     def roster(self) -> Roster:
         """The aspects of this engine."""
         if self._roster is None:
+            from catenary.aspects.loading import hear_of_chains
             from catenary.aspects.roster import Roster
 
             self._roster = Roster()
+            hear_of_chains(self._pool, self._roster)
         return self._roster
 
     def aspects_of(self, chain_id: str) -> Sequence[Aspect]:
         """Give the instances of the aspects for a chain, the outermost first."""
         return () if self._roster is None else self._roster.of_chain(chain_id)
-
-    def keep_aspects(self, chain: Chain) -> None:
-        """Keep the instances of a chain that is in service for its versions to come."""
-        if self._roster is not None:
-            self._roster.keep(chain)
-
-    def forget_aspects(self, chain_id: str) -> None:
-        """Let go of the instances of a chain that was removed."""
-        if self._roster is not None:
-            self._roster.forget(chain_id)
 
     def add_aspect(self, aspect: Aspect) -> None:
         """Add an aspect. Chains see it that are loaded or reloaded afterwards.
@@ -104,7 +88,7 @@ class AspectHost:
         from catenary.aspects.functions import FunctionAspect
 
         def register(function: FunctionT) -> FunctionT:
-            self.add_aspect(FunctionAspect(point, function, **cut))
+            self.add_aspect(FunctionAspect(point, function, cut))
             return function
 
         return register if function is None else register(function)

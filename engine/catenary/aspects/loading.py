@@ -11,13 +11,15 @@ from catenary.errors import ChainInvalid, Problem
 from catenary.load.codes import hint_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
+    from catenary.aspects.roster import Roster
     from catenary.chain import Chain
     from catenary.definition import ChainDefinition, Connection, NodeDefinition
     from catenary.errors import Severity
     from catenary.load.document import Document
     from catenary.load.places import Path
+    from catenary.pool import ChainPool
 
 logger = logging.getLogger(__name__)
 
@@ -116,23 +118,43 @@ def _edge(connection: Connection) -> tuple[str, str, str]:
     return connection.from_id, connection.type, connection.to_id
 
 
-def tell_created(chain: Chain, aspects: Iterable[Aspect], document: Document) -> list[Problem]:
-    """Tell aspects of a chain that was loaded; gives what those that refuse it say."""
+def hear_of_chains(pool: ChainPool, roster: Roster) -> None:
+    """Have the aspects of chains told what becomes of these."""
+
+    def created(chain: Chain) -> None:
+        if chain.id not in pool.present:
+            _tell_created(chain)
+
+    def kept(chain: Chain) -> None:
+        roster.keep(chain)
+
+    def updated(chain: Chain, node_id: str) -> None:
+        roster.keep(chain)
+        _tell(chain, "reload", chain, node_id)
+
+    def closed(chain: Chain) -> None:
+        _tell(chain, "destroy", chain)
+
+    notices = pool.notices
+    notices.created.append(created)
+    notices.new.append(kept)
+    notices.updated.append(updated)
+    notices.closed.append(closed)
+    notices.deleted.append(roster.forget)
+
+
+def _tell_created(chain: Chain) -> None:
     problems: list[Problem] = []
-    for aspect in aspects:
+    for aspect in chain.aspects:
         if has(aspect, "created"):
-            problems += _asked(document, "", lambda aspect=aspect: aspect.created(chain))[1]
-    return problems
-
-
-def tell_reload(chain: Chain, node_id: str = "") -> None:
-    """Tell the aspects of a chain that it, or one node of it, was replaced."""
-    _tell(chain, "reload", chain, node_id)
-
-
-def tell_destroy(chain: Chain) -> None:
-    """Tell the aspects of a version of a chain that its nodes were closed."""
-    _tell(chain, "destroy", chain)
+            try:
+                aspect.created(chain)
+            except Exception as error:
+                objection = _objection(error, "")
+                hint = objection.hint or hint_of("chain.refused")
+                problems.append(Problem("chain.refused", str(objection), hint))
+    if problems:
+        raise ChainInvalid(problems)
 
 
 def _tell(chain: Chain, point: str, *arguments: Any) -> None:

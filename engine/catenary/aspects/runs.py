@@ -6,7 +6,7 @@ import logging
 from asyncio import CancelledError
 from typing import TYPE_CHECKING, Any
 
-from catenary.aspects.base import covers, has, matches
+from catenary.aspects.base import covers, has
 from catenary.aspects.weaving import checked, cut_method
 from catenary.errors import EngineError, RunCancelled
 from catenary.outcome import Outcome
@@ -38,9 +38,9 @@ class RunAspects:
     """
 
     def __init__(self, chain: Chain) -> None:
-        self.starts = [cut_method(one, "start")[0] for one in chain.aspects if has(one, "start")]
-        self.completes = [cut_method(one, "completed")[0] for one in chain.aspects if has(one, "completed")]
-        self.ends = [(cut_method(one, "end")[0], _nodes(chain, one)) for one in chain.aspects if has(one, "end")]
+        self.starts = [cut_method(one, "start") for one in chain.aspects if has(one, "start")]
+        self.completes = [cut_method(one, "completed") for one in chain.aspects if has(one, "completed")]
+        self.ends = [(cut_method(one, "end"), _nodes(chain, one)) for one in chain.aspects if has(one, "end")]
 
     @property
     def is_empty(self) -> bool:

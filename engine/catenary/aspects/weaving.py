@@ -33,10 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeAspects:
-    """What aspects bring to one node, each list in the order in which it applies."""
+    """What aspects bring to one node, each list in the order in which it applies.
+
+    Attributes:
+        arounds: Each as it is called at a plain node, and as it is called at one that is awaited.
+    """
 
     befores: tuple[Point, ...]
-    arounds: tuple[Point, ...]
+    arounds: tuple[tuple[Point, Point], ...]
     afters: tuple[Point, ...]
     is_async: bool
 
@@ -85,7 +89,7 @@ class NodeAspects:
         return awaited if is_async or self.is_async else called
 
     def _called(self, run: Runs) -> Runs:
-        for around in reversed(self.arounds):
+        for around, _ in reversed(self.arounds):
             run = _around(around, run)
         befores, afters = self.befores, self.afters
         if not befores and not afters:
@@ -106,7 +110,7 @@ class NodeAspects:
         return called
 
     def _awaited(self, run: Runs) -> Runs:
-        for around in reversed(self.arounds):
+        for _, around in reversed(self.arounds):
             run = _around_async(around, run)
         befores, afters = self.befores, self.afters
         if not befores and not afters:
@@ -140,19 +144,24 @@ def aspects_at(chain: Chain, node: NodeDefinition, component: Component[Any]) ->
         for aspect in chain.aspects
         if covers(aspect, node, component) and (placed := aspect.for_node(chain, node, component)) is not None
     ]
-    befores, arounds, afters = ([cut_method(one, point) for one in found if has(one, point)] for point in _POINTS)
-    everything = [*befores, *arounds, *afters]
-    if not everything:
+    befores = [cut_method(one, "before") for one in found if has(one, "before")]
+    arounds = [_around_methods(one) for one in found if has(one, "around") or has(one, "around_awaited")]
+    afters = [cut_method(one, "after") for one in found if has(one, "after")]
+    if not (befores or arounds or afters):
         return None
     return NodeAspects(
-        tuple(call for call, _ in befores),
-        tuple(call for call, _ in arounds),
-        tuple(call for call, _ in afters),
-        any(is_async for _, is_async in everything),
+        tuple(befores),
+        tuple(arounds),
+        tuple(afters),
+        any(map(is_async, (*befores, *(called for called, _ in arounds), *afters))),
     )
 
 
-_POINTS = ("before", "around", "after")
+def _around_methods(aspect: Aspect) -> tuple[Point, Point]:
+    awaited = cut_method(aspect, "around_awaited") if has(aspect, "around_awaited") else None
+    called = cut_method(aspect, "around") if has(aspect, "around") else awaited
+    assert called is not None
+    return called, awaited or called
 
 
 def is_async(call: Point) -> bool:
@@ -160,31 +169,36 @@ def is_async(call: Point) -> bool:
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
 
 
-def cut_method(aspect: Aspect, point: str) -> tuple[Point, bool]:
-    """Give the method of an aspect at a join point, behind its `point_cut` if it has one, and whether it is async."""
+def cut_method(aspect: Aspect, point: str) -> Point:
+    """Give the method of an aspect at a join point, behind its `point_cut` if it has one."""
     call = getattr(aspect, point)
-    is_awaited = is_async(call)
     if not has(aspect, "point_cut"):
-        return call, is_awaited
+        return call
     lets_in = aspect.point_cut
-    if point in {"start", "completed"}:
 
-        def at_run(ctx: Context, message: Message, *outcome: Any) -> Any:
-            return call(ctx, message, *outcome) if lets_in(ctx, message, "") else None
+    def around(ctx: Context, message: Message, proceed: Any) -> Any:
+        applies = lets_in(ctx, message, ctx._relation)
+        return call(ctx, message, proceed) if applies else proceed(message)
 
-        return at_run, is_awaited
-    if point == "around":
+    def at_run(ctx: Context, message: Message, *outcome: Any) -> Any:
+        return call(ctx, message, *outcome) if lets_in(ctx, message, "") else None
 
-        def around(ctx: Context, message: Message, proceed: Any) -> Any:
-            applies = lets_in(ctx, message, ctx._relation)
-            return call(ctx, message, proceed) if applies else proceed(message)
-
-        return around, is_awaited
-
-    def filtered(ctx: Context, message: Message, relation: Relation | str, *error: Any) -> Any:
+    def at_relation(ctx: Context, message: Message, relation: Relation | str, *error: Any) -> Any:
         return call(ctx, message, relation, *error) if lets_in(ctx, message, relation) else None
 
-    return filtered, is_awaited
+    if point in {"around", "around_awaited"}:
+        filtered = around
+    else:
+        filtered = at_run if point in {"start", "completed"} else at_relation
+    return _as_awaited(filtered) if is_async(call) else filtered
+
+
+def _as_awaited(filtered: Point) -> Point:
+    async def awaited(*arguments: Any) -> Any:
+        given = filtered(*arguments)
+        return await given if hasattr(given, "__await__") else given
+
+    return awaited
 
 
 def _lifted(run: Runs) -> Runs:

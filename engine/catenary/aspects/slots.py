@@ -1,0 +1,106 @@
+"""Slots: a few holders at a time for each key, and a queue for those that come when all are taken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from concurrent.futures import Future
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from catenary.clock import Clock
+
+
+class Slots:
+    """Hands out slots, in the order in which they are asked for. Safe to use from many threads and event loops.
+
+    Args:
+        most: How many there are for each key.
+        queue: How many may wait for one, for each key.
+    """
+
+    def __init__(self, most: int, queue: int) -> None:
+        self._most = most
+        self._queue = queue
+        self._taken: dict[str, int] = {}
+        self._waiting: dict[str, deque[Future[None]]] = {}
+        self._lock = Lock()
+
+    def taken(self, key: str = "") -> int:
+        """Give how many slots of a key are taken."""
+        return self._taken.get(key, 0)
+
+    def waiting(self, key: str = "") -> int:
+        """Give how many wait for a slot of a key."""
+        return len(self._waiting.get(key, ()))
+
+    def take(self, key: str) -> Future[None] | None:
+        """Take a slot, or a place in the queue.
+
+        Returns:
+            None when the slot is there; else what is done once it is.
+
+        Raises:
+            LookupError: When the queue is full.
+        """
+        with self._lock:
+            taken = self._taken.get(key, 0)
+            if taken < self._most:
+                self._taken[key] = taken + 1
+                return None
+            queue = self._waiting.get(key)
+            if self._most == 0 or (len(queue) if queue else 0) >= self._queue:
+                raise LookupError
+            place: Future[None] = Future()
+            if queue is None:
+                queue = self._waiting[key] = deque()
+            queue.append(place)
+            return place
+
+    async def wait(self, key: str, place: Future[None], clock: Clock, timeout_s: float) -> None:
+        """Wait in the queue.
+
+        Raises:
+            LookupError: When it takes too long.
+        """
+        handed = asyncio.wrap_future(place)
+        limit = asyncio.ensure_future(clock.sleep(timeout_s))
+        try:
+            await asyncio.wait({handed, limit}, return_when=asyncio.FIRST_COMPLETED)
+            if not handed.done():
+                raise LookupError
+        except BaseException:
+            self._give_up(key, place)
+            raise
+        finally:
+            limit.cancel()
+
+    def give_back(self, key: str) -> None:
+        """Give a slot back: to who has waited longest, if anybody does."""
+        with self._lock:
+            queue = self._waiting.get(key)
+            place = queue.popleft() if queue else None
+            if not queue:
+                self._waiting.pop(key, None)
+            if place is not None:
+                place.set_running_or_notify_cancel()
+            elif self._taken[key] == 1:
+                del self._taken[key]
+            else:
+                self._taken[key] -= 1
+        if place is not None:
+            place.set_result(None)
+
+    def _give_up(self, key: str, place: Future[None]) -> None:
+        with self._lock:
+            queue = self._waiting.get(key)
+            is_queued = queue is not None and place in queue
+            if queue is not None and is_queued:
+                queue.remove(place)
+                if not queue:
+                    del self._waiting[key]
+        if is_queued:
+            place.cancel()
+        else:  # it was handed over in the same moment
+            self.give_back(key)
