@@ -71,6 +71,7 @@ class Chain(Version, Pipelines):
         self.aspects = aspects
         self._limits = limits
         self._nodes = nodes
+        self._written: Mapping[str, Json] | None = None
         self._observed: Compiled | None = None
         self._recorded: Compiled | None = None
         self._parts: dict[tuple[int, str, bool], Compiled] = {}
@@ -177,6 +178,12 @@ class Chain(Version, Pipelines):
     def to_dict(self) -> dict[str, Json]:
         """Give the chain as written: placeholders unresolved, unknown keys kept."""
         return self.definition.to_dict()
+
+    def as_written(self) -> Mapping[str, Json]:
+        """Give what `to_dict` gives, made once for all records of runs; not to be changed."""
+        if self._written is None:
+            self._written = self.definition.to_dict()
+        return self._written
 
     def __repr__(self) -> str:
         return f"Chain({self.id!r}, {len(self._nodes)} nodes, version {self.version})"

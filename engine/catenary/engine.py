@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from catenary.recording import Recorder
     from catenary.registry import Registry
     from catenary.shared import SharedResources
+    from catenary.store import History
 
 AnyT = TypeVar("AnyT")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
 
-class Engine(Chains, AspectHost):
+class Engine(Chains, ComponentHost, AspectHost):
     """Loads chains and runs messages through them.
 
     Safe to use from many tasks of one event loop; `run_sync` may be called from many threads.
@@ -63,6 +64,8 @@ class Engine(Chains, AspectHost):
         aspects: What is woven around nodes, runs and the loading of chains; `add_aspect` adds more.
         clock: What tells the time; a fake one in tests.
         cache: Where chains keep values between messages; a store in memory if absent.
+        history: Where all runs are recorded, or the path of the file; True for that of the user's data folder. A
+            `History` stays open when the engine is closed, and has all runs by then. Nothing is recorded if absent.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first by name
@@ -81,6 +84,7 @@ class Engine(Chains, AspectHost):
         aspects: Iterable[Aspect] = (),
         clock: Clock | None = None,
         cache: Cache | None = None,
+        history: History | str | Path | bool | None = None,
     ) -> None:
         self.properties: Mapping[str, Json] = properties if properties is not None else {}
         self.functions: dict[str, Callable[..., Any]] = {}
@@ -102,9 +106,11 @@ class Engine(Chains, AspectHost):
         self._cache = cache
         self._pauses: Pauses | None = None
         self.bus = Bus()
+        self._history = self._recording_to(history) if history else None
         self._pool = ChainPool(self)
         for aspect in aspects:
             self.add_aspect(aspect)
+        self.folders = {}
 
     # What chains share
 
@@ -235,6 +241,20 @@ class Engine(Chains, AspectHost):
             A function that takes the recorder off again; runs that it knows are recorded to their end.
         """
         return self.bus.record(recorder)
+
+    @property
+    def history(self) -> History | None:
+        """Where all runs are recorded; `None` when nobody asked for that."""
+        return self._history
+
+    def _recording_to(self, history: History | str | Path | bool) -> History:
+        from catenary.store import History
+
+        self._owns_history = not isinstance(history, History)
+        if not isinstance(history, History):
+            history = History(None if history is True else str(history))
+        self.bus.record(history)
+        return history
 
     # Chains
 
@@ -383,6 +403,8 @@ class Engine(Chains, AspectHost):
             await self._shared.close()
         if self._http is not None:
             await self._http.close()
+        if self._history is not None:
+            await asyncio.to_thread(self._history.close if self._owns_history else self._history.flush)
 
     async def __aenter__(self) -> Self:
         if self._shared is not None:

@@ -78,6 +78,7 @@ class RunOptions(TypedDict, total=False):
             nodes gate nothing.
         timeout: Seconds after which the run is cancelled; its open branches end as `Failure`.
         scope: Values for `ctx.scope`, one for each type.
+        outputs: What nodes are taken to have sent on before the run began, by node id, for settings that name them.
         run_id: The id of the run, in place of one that is made up.
         listener: Gets the events of this run.
         recorder: Gets the record of this run.
@@ -95,6 +96,7 @@ class RunOptions(TypedDict, total=False):
     skip_tell_next: bool
     timeout: float | None
     scope: Iterable[Any] | Mapping[type, Any] | None
+    outputs: Mapping[str, Message] | None
     run_id: str | None
     listener: Listener | None
     recorder: Recorder | None

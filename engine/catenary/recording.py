@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from catenary.message import Message
     from catenary.outcome import End
 
-RecordStatus: TypeAlias = Literal["running", "completed", "failed", "paused", "cancelled"]
+RecordStatus: TypeAlias = Literal["running", "completed", "failed", "paused", "cancelled", "interrupted"]
+"""What a run came to; `interrupted` is one whose process ended before it did."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -231,6 +231,9 @@ def _new_run(chain: Chain, options: RunOptions) -> Run:
     scope = options.get("scope")
     if scope is not None:
         run.scope = Scope(scope)
+    outputs = options.get("outputs")
+    if outputs:
+        run.outputs = dict(outputs)
     if bus.hooks is not None or not options.keys().isdisjoint(_CALLBACKS):
         run.calls = Callbacks(run, options, bus.hooks)
     return run

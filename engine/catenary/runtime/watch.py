@@ -122,7 +122,7 @@ class Watch:
                 run_id=self._run.id,
                 chain_id=chain.id,
                 chain_version=chain.version,
-                definition=chain.to_dict,
+                definition=chain.as_written,
                 message=parts["message"],
                 started_ms=tape.started_ms,
                 visits=tape.read,

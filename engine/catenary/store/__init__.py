@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catenary.store.history import History
 from catenary.store.places import default_file
-from catenary.store.runs import Limits, Query, RunStatus, RunStore, RunSummary
+from catenary.store.runs import Limits, Query, RunStore, RunSummary
 from catenary.store.sqlite import Database, Migrations
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "Limits",
     "Migrations",
     "Query",
-    "RunStatus",
     "RunStore",
     "RunSummary",
     "default_file",

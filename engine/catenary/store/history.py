@@ -103,7 +103,7 @@ class History:
 
         Args:
             chain: The id of the chain; all chains if absent.
-            status: What they came to, see `RunStatus`; any if absent.
+            status: What they came to, see `RecordStatus`; any if absent.
             since: When they began at the earliest.
             before: When they began at the latest.
             limit: How many at most; `None` for all.

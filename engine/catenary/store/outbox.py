@@ -113,7 +113,7 @@ class Outbox:
 
     def flush(self) -> None:
         """Write what waits, and come back when it is on disk. Raises: StoreError: when it cannot be written."""
-        future = self._ask(0.0)
+        future = self._ask(0.0) if self._ended or self._open else None
         if future is not None:
             self._store.write(list, 0.0)  # what is due now takes along what waits
             future.result()
@@ -123,8 +123,7 @@ class Outbox:
         if self._is_closed or self._process != os.getpid():
             return
         try:
-            if self._ended or self._open:
-                self.flush()
+            self.flush()
         except Exception:
             lost = len(self._ended) + len(self._open)
             logger.exception("runs are missing in the history: they cannot be written", extra={"runs": lost})

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
     from catenary.jsontext import Json
-    from catenary.recording import RunRecord, Visit
-
-RunStatus: TypeAlias = Literal["running", "completed", "failed", "paused", "cancelled", "interrupted"]
-"""What a recorded run came to; `interrupted` is one whose process ended before it did."""
+    from catenary.recording import RecordStatus, RunRecord, Visit
 
 _MEBIBYTE = 1024 * 1024
 
@@ -54,7 +51,7 @@ class RunSummary:
     chain_id: str
     chain_version: int
     fingerprint: str
-    status: RunStatus
+    status: RecordStatus
     error: str
     started_ms: int
     ended_ms: int | None
