@@ -21,7 +21,7 @@ from catenary.runtime.compiled import Placed
 from catenary.runtime.emission import completed, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from catenary.aspects.weaving import NodeAspects
     from catenary.component import Component
@@ -66,7 +66,7 @@ def weave(
             run = _measured(run, node.timeout_s)
     policy = node.retry_policy
     if policy is not None:
-        run, is_async, waits = _retried(run, policy, is_async=is_async), True, True
+        run, is_async = _retried(run, policy, is_async=is_async), True
     emitting = None
     if aspects is not None:
         run = aspects.weave(run, is_async=is_async, collects=component.collects)
@@ -190,20 +190,27 @@ def _measured(run: Runs, seconds: float) -> Runs:
 def _retried(run: Runs, policy: Retry, *, is_async: bool) -> Runs:
     @wraps(run)
     async def retried(ctx: Context, message: Any) -> Any:
-        for attempt in range(1, policy.max_retries + 2):
-            try:
-                emission = run(ctx, message)
-                if is_async:
-                    emission = await emission
-            except Exception as error:
-                emission = failure(error, message)
-            error = _failed_with(emission)
-            if error is None or attempt > policy.max_retries or ctx.has_emitted or not _may_help(error):
-                return emission
-            await ctx.clock.sleep(policy.wait_s(attempt, random.random()))
-        raise AssertionError("the last attempt returns")
+        async def once() -> Any:
+            return await run(ctx, message) if is_async else run(ctx, message)
+
+        return await attempts(ctx, message, once, policy)
 
     return retried
+
+
+async def attempts(ctx: Context, message: Any, once: Callable[[], Awaitable[Any]], policy: Retry) -> Any:
+    """Visit a node until it succeeds, or as often as the policy says; gives the last emission."""
+    for attempt in range(1, policy.max_retries + 2):
+        try:
+            emission = await once()
+        except Exception as error:
+            emission = failure(error, message)
+        error = _failed_with(emission)
+        if error is None or attempt > policy.max_retries or ctx.has_emitted or not _may_help(error):
+            return emission
+        await ctx.need_loop()
+        await ctx.clock.sleep(policy.wait_s(attempt, random.random()))
+    raise AssertionError("the last attempt returns")
 
 
 def _failed_with(emission: Any) -> BaseException | str | None:
