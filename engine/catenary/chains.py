@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from catenary.notices import added
 from catenary.stopping import GRACE_S
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from catenary.chain import Chain
+    from catenary.engine import Engine
     from catenary.errors import Problem
-    from catenary.folder import FolderReport
+    from catenary.folder import Folder, FolderReport
     from catenary.jsontext import Json
     from catenary.pool import ChainPool, Source
     from catenary.runtime.entry import Loops
@@ -29,6 +30,7 @@ class Chains:
 
     _pool: ChainPool
     loops: Loops
+    folders: dict[Path, Folder]
 
     # Looking up
 
@@ -151,7 +153,7 @@ class Chains:
         """
         from catenary.watching import FolderWatch
 
-        return FolderWatch(self, folder, on_change, grace_s, settle_s)
+        return FolderWatch(cast("Engine", self), folder, on_change, grace_s, settle_s)
 
     # Stopping
 
@@ -162,6 +164,13 @@ class Chains:
             EngineError: When there is no such chain.
         """
         self._pool.remove(chain_id)
+
+    async def sweep(self) -> None:
+        """Close earlier versions that nobody is on and whose components have to be awaited.
+
+        That happens by itself where an event loop runs; call it after reloads in a thread without one.
+        """
+        await self._pool.sweep()
 
     async def stop(self, chain_id: str, *, grace_s: float = GRACE_S) -> None:
         """Stop a chain and take it out of service. Whoever stops it meanwhile waits for the same end.

@@ -1,0 +1,288 @@
+"""The chains of a folder: which files are chains, which of them are in service, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Final, cast
+
+from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from catenary.chain import Chain
+    from catenary.chains import Chains
+    from catenary.jsontext import Json
+    from catenary.load import Document
+
+SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
+_TESTS: Final = (".test.json", ".test.yaml", ".test.yml")
+
+
+@dataclass(frozen=True, slots=True)
+class FolderReport:
+    """What a look at a folder came to. Files are named by their paths, the folder in front.
+
+    Left out are files and folders whose names begin with a dot, tests (`NAME.test.yaml`), links that lead to folders,
+    and what has neither `ruleChain` nor `metadata`. A link to a file outside of the folder is a problem.
+
+    Attributes:
+        chains: The chains of the folder that are in service, by id.
+        loaded: The ids of those that this look has loaded.
+        reloaded: The ids of those that it has replaced.
+        removed: The ids of those whose files are gone, disabled, or have another id.
+        disabled: The files of disabled chains.
+        problems: By file, what is wrong with it. When its chain was in service before, the last good version still is.
+        skipped: The files that are no chains.
+        fresh: The files among those with problems that were all right, or had other problems, at the last look.
+    """
+
+    chains: dict[str, Chain]
+    loaded: tuple[str, ...] = ()
+    reloaded: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+    problems: dict[str, list[Problem]] = field(default_factory=dict[str, list[Problem]])
+    skipped: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """True when no file has errors."""
+        return not self.problems
+
+    @property
+    def has_news(self) -> bool:
+        """True when something is other than at the last look."""
+        return bool(self.loaded or self.reloaded or self.removed or self.fresh)
+
+
+Stamp = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class _File:
+    """What is known of a file.
+
+    Attributes:
+        stamp: What it was like when it was last read; None to read it again.
+        chain_id: The chain that is in service for it; None for none.
+        problems: What is wrong with it.
+        reads: Other files that were read while its chain was made.
+    """
+
+    stamp: Stamp | None = None
+    chain_id: str | None = None
+    problems: list[Problem] = field(default_factory=list[Problem])
+    reads: dict[Path, Stamp | None] = field(default_factory=dict[Path, "Stamp | None"])
+    is_chain: bool = True
+    is_disabled: bool = False
+
+
+class Folder:
+    """Keeps the chains of an engine as the files of a folder are, each time it is asked to look.
+
+    Args:
+        chains: The engine.
+        path: The folder.
+    """
+
+    def __init__(self, chains: Chains, path: Path) -> None:
+        self.path = path
+        self._chains = chains
+        self._files: dict[Path, _File] = {}
+        self._lock = Lock()
+
+    def refresh(self, remove: Callable[[str], None] | None = None) -> FolderReport:
+        """Look at the files, and take over what has changed since the last look.
+
+        Args:
+            remove: Takes a chain out of service; `Engine.remove` if absent.
+
+        Raises:
+            EngineError: When there is no such folder.
+        """
+        if not self.path.is_dir():
+            raise EngineError(f"there is no folder {str(self.path)!r}", hint="look at the path")
+        with self._lock:
+            look = _Look(self._chains, self.path, self._files)
+            report = look.take_over()
+            for chain_id in report.removed:
+                (remove or self._chains.remove)(chain_id)
+            return report
+
+    @property
+    def read_folders(self) -> set[Path]:
+        """The folders of files that were read while chains were made."""
+        return {read.parent for file in self._files.values() for read in file.reads}
+
+
+class _Look:
+    """One look at a folder."""
+
+    def __init__(self, chains: Chains, folder: Path, files: dict[Path, _File]) -> None:
+        self.chains = chains
+        self.folder = folder
+        self.files = files
+        self.loaded: list[str] = []
+        self.reloaded: list[str] = []
+        self.removed: list[str] = []
+        self.fresh: list[str] = []
+
+    def take_over(self) -> FolderReport:
+        found = list(chain_files(self.folder))
+        gone = [path for path in self.files if path not in set(found)]
+        self.orphans = {one.chain_id for path in gone if (one := self.files.pop(path)).chain_id is not None}
+        for path in found:
+            file = self.files.setdefault(path, _File())
+            before = [problem.text for problem in file.problems]
+            if _needs_reading(path, file):
+                self._read(path, file)
+            if file.problems and [problem.text for problem in file.problems] != before:
+                self.fresh.append(str(path))
+        self.removed += sorted(one for one in self.orphans if one in self.chains.chains)
+        return self._report()
+
+    def _report(self) -> FolderReport:
+        present = self.chains.chains
+        names = {str(path): file for path, file in self.files.items()}
+        return FolderReport(
+            {
+                one.chain_id: present[one.chain_id]
+                for one in self.files.values()
+                if one.chain_id is not None and one.chain_id in present
+            },
+            tuple(self.loaded),
+            tuple(self.reloaded),
+            tuple(self.removed),
+            tuple(name for name, file in names.items() if file.is_disabled),
+            {name: file.problems for name, file in names.items() if file.problems},
+            tuple(name for name, file in names.items() if not file.is_chain),
+            tuple(self.fresh),
+        )
+
+    def _read(self, path: Path, file: _File) -> None:
+        from catenary.load import read
+
+        file.stamp = stamp_of(path)
+        file.problems, file.is_chain, file.is_disabled = [], True, False
+        try:
+            self._check_place(path)
+            document = read(path)
+        except ChainError as error:
+            file.problems = problems_of(error, path)
+            return
+        file.is_chain = is_chain(document)
+        file.is_disabled = file.is_chain and document.definition.disabled
+        if not file.is_chain or file.is_disabled:
+            self._let_go(file, None)
+            return
+        self._serve(path, file, document)
+
+    def _serve(self, path: Path, file: _File, document: Document) -> None:
+        chain_id = document.definition.id or path.name.partition(".")[0]
+        owner = next((one for one, other in self.files.items() if other.chain_id == chain_id), path)
+        if owner != path:
+            text = f"the chain {chain_id!r} is in {owner} already, and also in {path}"
+            hint = "give one of the two another id"
+            file.problems = [Problem("chain.duplicate-id", text, hint, str(path), 1, 1)]
+            return
+        is_known = chain_id == file.chain_id or chain_id in self.orphans
+        reads: list[Path] = []
+        try:
+            with noting(reads):
+                (self.chains.reload if is_known else self.chains.load)(document, id=chain_id)
+        except EngineError:
+            file.stamp = None  # the chain is just being stopped
+            return
+        except Exception as error:
+            file.problems = problems_of(error, path)
+            return
+        finally:
+            file.reads = {one: stamp_of(one) for one in reads}
+        (self.reloaded if is_known else self.loaded).append(chain_id)
+        self._let_go(file, chain_id)
+
+    def _let_go(self, file: _File, chain_id: str | None) -> None:
+        """Note which chain is in service for a file; the one before it is in nobody's care, unless another has it."""
+        if file.chain_id is not None and file.chain_id != chain_id:
+            self.orphans.add(file.chain_id)
+        file.chain_id = chain_id
+        self.orphans.discard(chain_id)
+
+    def _check_place(self, path: Path) -> None:
+        root = os.path.realpath(self.folder)
+        real = os.path.realpath(path)
+        if os.path.commonpath([root, real]) != root:
+            hint = "put the file itself there, or load it by its own path"
+            raise ChainError(f"the link leads out of the folder, to {real}", file=str(path), hint=hint)
+
+
+def chain_files(folder: Path) -> Iterator[Path]:
+    """Give the files in a folder, and below it, that may be chains, by name; their contents are not looked at."""
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            is_hidden = name.startswith(".")
+            if not is_hidden and Path(name).suffix.lower() in SUFFIXES and not name.lower().endswith(_TESTS):
+                yield Path(where, name)
+
+
+def is_chain(document: Document) -> bool:
+    """Tell whether a document is meant to be a chain."""
+    from catenary.load.places import same_key
+
+    if not isinstance(document.value, dict):
+        return False
+    value = cast("dict[str, Json]", document.value)
+    return any(same_key(value, key) is not None for key in ("ruleChain", "metadata"))
+
+
+@contextmanager
+def noting(reads: list[Path]) -> Generator[None]:
+    """Note which files templates read meanwhile."""
+    from catenary.expr.files import read_files
+
+    token = read_files.set(reads)
+    try:
+        yield
+    finally:
+        read_files.reset(token)
+
+
+def folder_of(chains: Chains, path: str | Path) -> Folder:
+    """Give what an engine knows of a folder; the same again for the same folder."""
+    folders = chains.folders
+    real = Path(os.path.realpath(path))
+    if real not in folders:
+        folders[real] = Folder(chains, Path(path))
+    return folders[real]
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """Give what changes when a file does; None when it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def problems_of(error: Exception, path: Path) -> list[Problem]:
+    """Give an error as problems of a file."""
+    if isinstance(error, ChainInvalid):
+        return [problem for problem in error.problems if problem.severity == "error"]
+    code, hint = getattr(error, "code", "chain.error"), getattr(error, "hint", "")
+    line, column = getattr(error, "line", 0) or 1, getattr(error, "column", 0) or 1
+    return [Problem(code, str(error), hint, str(path), line, column)]
+
+
+def _needs_reading(path: Path, file: _File) -> bool:
+    """Tell whether a file, or one read with it, has changed; one with problems may be right by now."""
+    if file.stamp is None or file.problems or file.stamp != stamp_of(path):
+        return True
+    return any(stamp != stamp_of(read) for read, stamp in file.reads.items())
