@@ -210,6 +210,8 @@ class ComponentInfo:
     icon: str = ""
     order: int = 0
     disabled: bool = False
+    kind: Literal["nc", "dc", "ec"] = "nc"
+    """Written in Python, a chain, or an endpoint."""
 
 
 ComponentT = TypeVar("ComponentT", bound="type[Component[Any]]")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from catenary.aspects.host import AspectHost
 from catenary.chains import Chains
 from catenary.clock import SystemClock
+from catenary.component_host import ComponentHost
 from catenary.defaults import ChainDefaults
 from catenary.errors import EngineError
 from catenary.events import Bus

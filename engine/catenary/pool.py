@@ -13,7 +13,7 @@ from catenary.stopping import Stops
 from catenary.versions import SHUTTING_DOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
     from typing import TypeAlias
 
@@ -131,13 +131,15 @@ class ChainPool:
             self.notices.tell(self.notices.updated, chain, "")
         return chain
 
-    def reload_all(self) -> list[Chain]:
-        """Make another version of each chain, see `Engine.reload_all`."""
+    def reload_all(self, names: Collection[str] | None = None) -> list[Chain]:
+        """Make another version of each chain, or of those with these ids, see `Engine.reload_all`."""
         from catenary.load import read
 
         chains: list[Chain] = []
         problems: list[Problem] = []
         for name, loaded in list(self._loaded.items()):
+            if names is not None and name not in names:
+                continue
             try:
                 chains.append(self.reload(read(cast("dict[str, Json]", loaded.value), file=loaded.file), name))
             except ChainInvalid as error:

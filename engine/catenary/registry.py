@@ -144,6 +144,13 @@ class Registry:
             self._own[info.type] = component
             self._aliases.update(dict.fromkeys(info.aliases, info.type))
 
+    def replace(self, component: Found) -> None:
+        """Register a component class in this registry alone, in the place of any other of its name."""
+        info = info_of(component)
+        with self._lock:
+            self._own[info.type] = component
+            self._aliases.update(dict.fromkeys(info.aliases, info.type))
+
     def unregister(self, name: str) -> None:
         """Take a component, an alias, or all components of a package (the name of its entry point) out.
 

@@ -38,7 +38,7 @@ def form(component: type[Component[Any]]) -> dict[str, Json]:
         "order": info.order,
         "version": info.since,
         "disabled": info.disabled,
-        "componentKind": "ec" if info.category == "endpoint" else "nc",
+        "componentKind": "ec" if info.category == "endpoint" else info.kind,
         "relationTypes": [] if free else [str(relation) for relation in component.relations],
         "fields": _fields(component.config_type()),
     }
