@@ -7,19 +7,28 @@ import click
 
 @click.command(short_help="Print the JSON Schema of the chain language.")
 @click.argument("node_type", metavar="[TYPE]", required=False)
-def schema(node_type: str | None) -> None:
+@click.option("--tests", is_flag=True, help="Print that of files of chain tests instead.")
+def schema(node_type: str | None, tests: bool) -> None:
     """Print the JSON Schema of chains, with all components in it, or of the configuration of one TYPE.
 
     \b
     Examples:
       catenary schema > chain.schema.json
       catenary schema restApiCall
+      catenary schema --tests > chain-tests.schema.json
     """
     import json
 
     from catenary.cli.components import need_type
     from catenary.registry import Registry
 
+    if tests:
+        if node_type is not None:
+            raise click.UsageError("give a TYPE or --tests, not both")
+        from catenary.testing.chains import suite_schema
+
+        click.echo(json.dumps(suite_schema(), ensure_ascii=False, indent=2))
+        return
     registry = Registry()
     if node_type is not None:
         need_type(registry, node_type)

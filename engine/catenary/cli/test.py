@@ -13,16 +13,27 @@ if TYPE_CHECKING:
     from catenary.testing.chains import CaseResult, PlacedCase, SuiteFile
 
 TESTS_FAILED = 4
-_WIDTH = 60
 
 
 class _PathsOrNew(click.Group):
     """Runs tests, unless the first argument is the name of a command."""
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Give a command; the one that is seldom used is imported when it is."""
+        if cmd_name == "new":
+            from catenary.cli._newcase import new
+
+            return new
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the names of the commands."""
+        return ["new", *super().list_commands(ctx)]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name of the command that is meant before the arguments."""
         first = args[0] if args else ""
-        if first not in self.commands and first not in {"--help", "-h"}:
+        if first not in {*self.list_commands(ctx), "--help", "-h"}:
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
@@ -52,7 +63,7 @@ def test() -> None:
       catenary test                                   all tests below this folder
       catenary test chains/ --min-coverage 80
       catenary test chains/sensor-alarm.test.yaml -k hot --fail-fast
-      catenary test new --from run.json               write a case from a recorded run
+      catenary test new chains/alarm.yaml --from last     write a case from a recorded run
 
     Nodes that call the outside (components of the categories external and ai) are refused unless they have a mock or
     the file says `allowExternal`. The clock is a fake one: delays take no time.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -32,8 +32,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         return None
     from catenary.testing.chains.collecting import ChainTestFile
 
-    make: Any = ChainTestFile.from_parent  # pytest gives it no types
-    return make(parent, path=file_path)
+    return cast("Any", ChainTestFile).from_parent(parent, path=file_path)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -34,8 +34,7 @@ class ChainTestFile(pytest.File):
         """Give the cases. Raises: ChainError: when the file cannot be read."""
         suite = read_suite(self.path)
         for placed in suite.cases:
-            make: Any = ChainTestItem.from_parent  # pytest gives it no types
-            yield make(self, name=placed.name, suite=suite, placed=placed)
+            yield cast("Any", ChainTestItem).from_parent(self, name=placed.name, suite=suite, placed=placed)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
         """Tell what is wrong with the file, without a stack trace."""
@@ -47,8 +46,7 @@ class ChainTestItem(pytest.Item):
     """A case."""
 
     def __init__(self, *, suite: SuiteFile, placed: PlacedCase, **known: Any) -> None:
-        make: Any = super().__init__
-        make(**known)
+        cast("Any", super()).__init__(**known)
         self._suite = suite
         self._placed = placed
 

@@ -157,4 +157,4 @@ class Suite(Setting):
 def suite_schema() -> dict[str, Json]:
     """Give the JSON Schema of a file of chain tests, for editors."""
     schema = Suite.model_json_schema(by_alias=True)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Tests of a chain", **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Tests of a chain"}
