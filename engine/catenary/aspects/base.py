@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Proceed: TypeAlias = "Callable[[Message], Any]"
 """Goes on to the node with a message, and gives what it sends out; to be awaited in an `async def`."""
 
-LOADING: Final = ("chain_before_init", "node_before_init", "created", "reload", "destroy")
+LOADING: Final = ("chain_before_init", "node_before_init", "objections", "created", "reload", "destroy")
 AT_NODES: Final = ("before", "around", "after")
 AT_RUNS: Final = ("start", "end", "completed")
 
@@ -132,6 +132,10 @@ class Aspect:
         Raises:
             Objection: To refuse the chain. Any other error refuses it, too.
         """
+
+    def objections(self, definition: ChainDefinition, /) -> Iterable[Objection]:  # noqa: ARG002
+        """Give all that speaks against a chain, as other aspects have left it: where there may be several reasons."""
+        return ()
 
     def created(self, chain: Chain, /) -> None:
         """Hear of a chain that was loaded, before it is in service. Raises: Exception: to refuse it."""

@@ -6,6 +6,7 @@ import copy
 from collections import deque
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Unpack
+from weakref import WeakKeyDictionary
 
 from catenary.aspects.base import Aspect, Proceed, error_of
 from catenary.errors import EngineError
@@ -56,11 +57,15 @@ class SkipFallback(Aspect):
         self.window_s = window_s
         self.place(cut)
         self._breaker: Breaker
+        self._breakers: WeakKeyDictionary[Component[Any], Breaker] = WeakKeyDictionary()
 
     def for_node(self, chain: Chain, node: NodeDefinition, component: Component[Any]) -> Aspect | None:  # noqa: ARG002
         """Give one with a count of its own."""
         one = copy.copy(self)
-        one._breaker = Breaker(self, chain.engine.clock)
+        breaker = self._breakers.get(component)  # other versions of the chain may have the node in common
+        if breaker is None:
+            breaker = self._breakers[component] = Breaker(self, chain.engine.clock)
+        one._breaker = breaker
         return one
 
     def around(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:  # noqa: ARG002

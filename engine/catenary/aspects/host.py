@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from catenary.aspects.base import Aspect, Cut
+    from catenary.aspects.metrics import Metrics
     from catenary.aspects.roster import Roster
+    from catenary.engine import Engine
+    from catenary.jsontext import Json
     from catenary.pool import ChainPool
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
@@ -42,6 +45,39 @@ class AspectHost:
             EngineError: When it is no aspect, or waits where nobody can.
         """
         self.roster.add(aspect)
+
+    def rule(self, function: FunctionT) -> FunctionT:
+        """Add a rule that chains must keep: `@engine.rule` above `def f(definition)`, see `catenary.aspects.Validator`.
+
+        It gives a text, or an `Objection`, for what is wrong, several of these, or nothing.
+        """
+        from catenary.aspects.validator import Validator
+
+        given = [aspect for aspect in self.roster.given if isinstance(aspect, Validator)]
+        if not given:
+            given = [Validator()]
+            self.add_aspect(given[0])
+        given[-1].rules.append(function)
+        return function
+
+    @property
+    def metrics(self) -> dict[str, Json]:
+        """What `Metrics` counted in this engine: `{"chains": {id: ...}}`; empty when the engine has none."""
+        found = self._metrics()
+        return {} if found is None else found.read(cast("Engine", self))
+
+    def reset_metrics(self) -> None:
+        """Begin to count anew, but for what goes on."""
+        found = self._metrics()
+        if found is not None:
+            found.reset(cast("Engine", self))
+
+    def _metrics(self) -> Metrics | None:
+        if self._roster is None:
+            return None
+        from catenary.aspects.metrics import Metrics
+
+        return next((aspect for aspect in self._roster.given if isinstance(aspect, Metrics)), None)
 
     @overload
     def around(self, function: FunctionT) -> FunctionT: ...

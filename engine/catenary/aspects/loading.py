@@ -32,7 +32,12 @@ def prepared(document: Document, aspects: Sequence[Aspect]) -> Document:
     for aspect in aspects:
         if has(aspect, "node_before_init"):
             document = _look_at_nodes(document, aspect)
-    return document
+    problems: list[Problem] = []
+    for aspect in aspects:
+        if has(aspect, "objections"):
+            said, raised = _asked(document, "", lambda aspect=aspect: list(aspect.objections(document.definition)))
+            problems += [_problem(document, one) for one in said or ()] + raised
+    return replace(document, problems=[*document.problems, *problems]) if problems else document
 
 
 def _look_at_chain(document: Document, aspect: Aspect) -> Document:

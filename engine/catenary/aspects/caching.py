@@ -1,0 +1,142 @@
+"""`Caching`: what a node sent out for a key is sent again, without visiting it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import copy
+from concurrent.futures import Future
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+
+from catenary.aspects.base import Aspect, Proceed
+from catenary.aspects.keys import Key
+from catenary.cache import CacheMiss, ChainCache, ttl_seconds
+from catenary.relation import FAILURE
+from catenary.runtime.emission import is_pair, pairs_of
+
+if TYPE_CHECKING:
+    from catenary.aspects.base import Cut
+    from catenary.aspects.keys import KeySource
+    from catenary.cache import Cache
+    from catenary.chain import Chain
+    from catenary.component import Component, Context, Emission
+    from catenary.definition import NodeDefinition
+    from catenary.jsontext import Json
+    from catenary.message import Message
+
+
+class Caching(Aspect):
+    """Keeps what nodes send out, by a key, in the cache of the engine, and sends it again for messages with that key.
+
+    Kept are relation, data, types, and the metadata that the node changed; the rest of the metadata is that of the
+    message at hand. Failures are not kept, nor is anything of a visit that sent something on the way. While one
+    message with a key is at the node, others with the same key wait for what it brings, where nodes are awaited.
+
+    The key says what the result depends on: two messages with one key get one result. Joins are left out.
+
+    Args:
+        key: An expression such as `msg.city`, or a function `(ctx, msg)`; by default type, data and metadata.
+        ttl: How long a result holds, such as `10m`; empty is for ever.
+        **cut: `types`, `nodes`, `chains` and `order`, as the attributes of `Aspect`.
+    """
+
+    order = 5
+
+    def __init__(self, key: KeySource = None, *, ttl: str = "", **cut: Unpack[Cut]) -> None:
+        self.place(cut)
+        ttl_seconds(ttl)
+        self.ttl = ttl
+        self._key = Key(_all_of if key is None else key)
+        self._flights: dict[tuple[str, str, str], Future[Json]] = {}
+        self._lock = Lock()
+
+    def new(self) -> Self:
+        """Give one of its own for a chain: what is under way is under way there only."""
+        one = copy.copy(self)
+        one._flights = {}
+        return one
+
+    def for_node(self, chain: Chain, node: NodeDefinition, component: Component[Any]) -> Aspect | None:  # noqa: ARG002
+        """Leave out joins, whose message is not all they get."""
+        return None if component.collects else self
+
+    def around(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:
+        """Send what is kept, or visit the node and keep what it sends."""
+        cache, key = self._place_of(ctx, msg)
+        try:
+            return _revived(cache.get(key), msg)
+        except CacheMiss:
+            emission = proceed(msg)
+            self._keep(ctx, cache, key, msg, emission)
+            return emission
+
+    async def around_awaited(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:
+        """Do the same at a node that is awaited; of several with one key, one goes on to the node."""
+        cache, key = self._place_of(ctx, msg)
+        name = (ctx.chain_id, ctx.node_id, key)
+        while True:
+            try:
+                return _revived(cache.get(key), msg)
+            except CacheMiss:
+                mine: Future[Json] = Future()
+                with self._lock:
+                    flight = self._flights.setdefault(name, mine)
+            if flight is mine:
+                break
+            await ctx.need_loop()
+            kept = await asyncio.shield(asyncio.wrap_future(flight))
+            if kept is not None:
+                return _revived(kept, msg)
+        kept = None
+        try:
+            emission = await proceed(msg)
+            kept = self._keep(ctx, cache, key, msg, emission)
+            return emission
+        finally:
+            with self._lock:
+                del self._flights[name]
+            mine.set_result(kept)
+
+    def _place_of(self, ctx: Context, msg: Message) -> tuple[Cache, str]:
+        key = self._key.of(ctx, msg)
+        return ChainCache(ctx.global_cache, ctx.chain_id), f"catenary.caching:{ctx.node_id}:{key}"
+
+    def _keep(self, ctx: Context, cache: Cache, key: str, msg: Message, emission: Any) -> Json:
+        pairs = pairs_of(emission, msg)
+        is_malformed = emission is not None and not isinstance(emission, (str, list)) and not is_pair(emission)
+        if ctx.has_emitted or is_malformed or any(relation == FAILURE for relation, _ in pairs):
+            return None
+        kept = [_written(str(relation), sent, msg) for relation, sent in pairs]
+        cache.set(key, kept, self.ttl)
+        return kept
+
+
+def _all_of(_ctx: Context, msg: Message) -> Json:
+    data = msg.data
+    text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
+    return [msg.type, msg.data_type, text, dict(msg.metadata)]
+
+
+def _written(relation: str, sent: Message, got: Message) -> dict[str, Json]:
+    """Give what makes the message that was sent of the one that came."""
+    data = sent.data
+    written: dict[str, Json] = {"relation": relation, "type": sent.type, "dataType": sent.data_type}
+    if isinstance(data, bytes):
+        written["bytes"] = base64.b64encode(data).decode()
+    else:
+        written["data"] = data
+    before = got.metadata
+    written["put"] = {key: value for key, value in sent.metadata.items() if key not in before or before[key] != value}
+    written["without"] = [key for key in before if key not in sent.metadata]
+    return written
+
+
+def _revived(kept: Json, msg: Message) -> Emission:
+    return [_message_of(cast("dict[str, Any]", one), msg) for one in kept] or None
+
+
+def _message_of(written: dict[str, Any], msg: Message) -> tuple[str, Message]:
+    data = base64.b64decode(written["bytes"]) if "bytes" in written else written["data"]
+    message = msg.with_data(data, written["dataType"]).with_type(written["type"]).put_all(written["put"])
+    return written["relation"], message.without(*written["without"]) if written["without"] else message

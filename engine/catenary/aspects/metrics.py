@@ -1,0 +1,224 @@
+"""`Metrics`: counts and latencies of each chain and of each node."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Unpack
+from weakref import WeakKeyDictionary
+
+from catenary.aspects.base import Aspect, error_of
+from catenary.aspects.histogram import Histogram
+from catenary.aspects.runs import when_over
+from catenary.clock import SystemClock
+from catenary.outcome import Outcome
+from catenary.relation import FAILURE, SUCCESS, TRUE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from catenary.aspects.base import Cut, Proceed
+    from catenary.chain import Chain
+    from catenary.component import Component, Context
+    from catenary.definition import NodeDefinition
+    from catenary.engine import Engine
+    from catenary.jsontext import Json
+    from catenary.message import Message
+
+
+class NodeCounts:
+    """What is counted of one node.
+
+    Attributes:
+        total: Visits that began.
+        current: Visits that go on.
+        failed: Visits that ended as `Failure`.
+        latency: How long the visits took that are over.
+    """
+
+    __slots__ = ("current", "failed", "latency", "total")
+
+    def __init__(self) -> None:
+        self.total = self.current = self.failed = 0
+        self.latency = Histogram()
+
+    def clear(self) -> None:
+        """Begin anew, but for the visits that go on."""
+        self.total = self.current
+        self.failed = 0
+        self.latency.clear()
+
+    def to_dict(self) -> dict[str, Json]:
+        """Give `total`, `current`, `success`, `failed` and `latency`."""
+        total, current, failed = self.total, self.current, self.failed
+        return {
+            "total": total,
+            "current": current,
+            "success": max(0, total - current - failed),
+            "failed": failed,
+            "latency": self.latency.to_dict(),
+        }
+
+
+class ChainCounts:
+    """What is counted of one chain: messages, and, apart from them, the ends of their branches.
+
+    Attributes:
+        total: Messages that came, sub-runs included.
+        current: Messages that are under way.
+        statuses: How many messages came to each status.
+        success: Ends of branches without an error; those that `end` nodes gate are left out.
+        failed: Ends of branches as `Failure`.
+        latency: How long messages took.
+        nodes: The nodes by id.
+    """
+
+    def __init__(self) -> None:
+        self.total = self.current = self.success = self.failed = 0
+        self.statuses: dict[str, int] = {}
+        self.latency = Histogram()
+        self.nodes: dict[str, NodeCounts] = {}
+
+    def clear(self) -> None:
+        """Begin anew, but for what goes on."""
+        self.total = self.current
+        self.success = self.failed = 0
+        self.statuses.clear()
+        self.latency.clear()
+        for node in self.nodes.values():
+            node.clear()
+
+    def to_dict(self) -> dict[str, Json]:
+        """Give `messages`, `ends`, `latency` and `nodes`."""
+        statuses = {name: self.statuses.get(name, 0) for name in ("completed", "failed", "paused", "cancelled")}
+        return {
+            "messages": {"total": self.total, "current": self.current, **statuses},
+            "ends": {"success": self.success, "failed": self.failed},
+            "latency": self.latency.to_dict(),
+            "nodes": {name: node.to_dict() for name, node in list(self.nodes.items())},
+        }
+
+
+class Metrics(Aspect):
+    """Counts messages, ends of branches and visits, with latencies: `engine.metrics` gives them as a plain dict.
+
+    `messages` of a chain counts messages: one is `completed` or `failed` as a whole. `ends` counts branches: a message
+    that is split in three ends three times. Reloading a chain keeps its counts. Engines never share counts, be it one
+    `Metrics` that is given to several.
+
+    Args:
+        **cut: `types`, `nodes`, `chains` and `order`, as the attributes of `Aspect`; types and ids choose the nodes.
+    """
+
+    order = 20
+
+    def __init__(self, **cut: Unpack[Cut]) -> None:
+        self.place(cut)
+        self._books: WeakKeyDictionary[Engine, dict[str, ChainCounts]] = WeakKeyDictionary()
+
+    def counts_of(self, engine: Engine) -> dict[str, ChainCounts]:
+        """Give what was counted in an engine, by chain id."""
+        return self._books.setdefault(engine, {})
+
+    def read(self, engine: Engine) -> dict[str, Json]:
+        """Give what was counted in an engine as plain values: `{"chains": {id: ...}}`."""
+        return {"chains": {name: counts.to_dict() for name, counts in list(self.counts_of(engine).items())}}
+
+    def reset(self, engine: Engine) -> None:
+        """Begin anew, but for what goes on."""
+        for counts in self.counts_of(engine).values():
+            counts.clear()
+
+    def start(self, ctx: Context, msg: Message, /) -> None:
+        """Count a message, and see how it ends."""
+        counts = _of(self.counts_of(ctx.chain.engine), ctx.chain_id)
+        clock = _clock_of(ctx.chain)
+        began = clock()
+        counts.total += 1
+        counts.current += 1
+        run = ctx._run
+        assert run is not None
+
+        def over() -> None:
+            counts.current -= 1
+            counts.latency.add(clock() - began)
+            status = Outcome(run, msg).status
+            counts.statuses[status] = counts.statuses.get(status, 0) + 1
+            for end in run.ends:
+                if end.relation == FAILURE:
+                    counts.failed += 1
+                elif not end.gated:
+                    counts.success += 1
+
+        when_over(ctx, over)
+
+    def for_node(self, chain: Chain, node: NodeDefinition, component: Component[Any]) -> Aspect | None:  # noqa: ARG002
+        """Give the counts of the node, as what is woven around it."""
+        nodes = _of(self.counts_of(chain.engine), chain.id).nodes
+        return NodeMetrics(nodes.setdefault(node.id, NodeCounts()), _clock_of(chain), self)
+
+
+class NodeMetrics(Aspect):
+    """Counts the visits of one node."""
+
+    leaves_out = frozenset({"start"})
+
+    def __init__(self, counts: NodeCounts, clock: Callable[[], float], settings: Metrics) -> None:
+        self.order = settings.order
+        self._counts = counts
+        self._clock = clock
+        add = counts.latency.add
+
+        def around(_ctx: Context, msg: Message, proceed: Proceed) -> Any:
+            counts.total += 1
+            counts.current += 1
+            began = clock()
+            try:
+                emission = proceed(msg)
+                if emission.__class__ is tuple or (emission is not SUCCESS and emission is not TRUE):
+                    counts.failed += has_failed(emission)
+            except BaseException:
+                counts.failed += 1
+                raise
+            finally:
+                counts.current -= 1
+                add(clock() - began)
+            return emission
+
+        self.around = around
+
+    async def around_awaited(self, _ctx: Context, msg: Message, proceed: Proceed, /) -> Any:
+        """Count a visit of a node that is awaited."""
+        counts, clock = self._counts, self._clock
+        counts.total += 1
+        counts.current += 1
+        began = clock()
+        try:
+            emission = await proceed(msg)
+            counts.failed += has_failed(emission)
+        except BaseException:
+            counts.failed += 1
+            raise
+        finally:
+            counts.current -= 1
+            counts.latency.add(clock() - began)
+        return emission
+
+
+def has_failed(emission: Any) -> bool:
+    """Tell whether an emission is a `Failure`, or has one in it."""
+    if emission.__class__ is tuple:
+        return bool(emission) and emission[0] == FAILURE
+    if isinstance(emission, str):
+        return emission == FAILURE
+    return emission is not None and error_of(emission) is not None
+
+
+def _of(book: dict[str, ChainCounts], chain_id: str) -> ChainCounts:
+    counts = book.get(chain_id)
+    return book.setdefault(chain_id, ChainCounts()) if counts is None else counts
+
+
+def _clock_of(chain: Chain) -> Callable[[], float]:
+    """Give what tells the time, without a Python frame where the clock is that of the machine."""
+    clock = chain.engine.clock
+    return time.perf_counter if type(clock) is SystemClock else clock.monotonic
