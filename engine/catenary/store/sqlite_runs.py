@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import sqlite3
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.errors import StoreError
-from catenary.jsontext import dumps
 from catenary.recording import RunRecord
 from catenary.store.coding import from_text, read_piece, to_text, write_piece
+from catenary.store.fingerprint import fingerprint
 from catenary.store.processes import is_gone, this_process
 from catenary.store.runs import RunSummary
 
@@ -261,15 +259,6 @@ class SqliteRuns:
         free = connection.execute("PRAGMA freelist_count").fetchone()[0]
         for _ in range(min(free, _PAGES_AT_ONCE)):  # one by one: the module of Python ends the statement after a step
             connection.execute("PRAGMA incremental_vacuum(1)")
-
-
-def fingerprint(definition: Mapping[str, Json]) -> str:
-    """Name a chain by what is written in it; the order of its keys does not count."""
-    try:
-        text = dumps(dict(definition))
-    except (TypeError, ValueError, RecursionError):
-        text = json.dumps(definition, default=repr, sort_keys=True)
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _storable(text: str) -> str:
