@@ -105,3 +105,76 @@ def test_broken_package_takes_nothing_else_away(packages, caplog, source):
     assert caplog.records[0].__dict__["package"] == "cat_broken"
     assert "'cat_broken' (cat_broken) are missing, they cannot be imported: " in caplog.text
     assert "the components of 'cat_broken' are missing" in registry.hint("four")
+
+
+class Other(Component[Config]):
+    """Stands in for another."""
+
+
+def test_a_component_of_the_registry_wins_over_a_built_in_one():
+    registry = Registry(discover=False)
+    registry.register("one", category="c", aliases=["own"])(Other)
+    assert registry.get("one") is registry.get("own") is Other
+    assert registry.types() == ["two", "one"]
+    assert Registry(discover=False).get("one") is One
+    registry.unregister("one")
+    assert registry.get("one") is One
+    assert registry.find("own") is None
+
+
+def test_a_registry_has_a_name_once():
+    registry = Registry(discover=False)
+    registry.register("mine", category="c")(Other)
+    with pytest.raises(EngineError, match="the component already exists"):
+        registry.register("more", category="c", aliases=["mine"])(type("More", (Component,), {}))
+
+
+def test_a_built_in_component_is_hidden_in_one_registry_only():
+    registry = Registry(discover=False)
+    registry.unregister("one")
+    assert registry.types() == ["two"]
+    assert [registry.find(name) for name in ("one", "uno", "eins")] == [None] * 3
+    assert Registry(discover=False).types() == ["two", "one"]
+    with pytest.raises(EngineError, match="component not found"):
+        registry.unregister("one")
+
+
+def test_an_alias_is_taken_out_alone():
+    registry = Registry(discover=False)
+    registry.unregister("uno")
+    assert registry.get("one") is registry.get("eins") is One
+    assert registry.find("uno") is None
+    assert registry.aliases("one") == ("eins",)
+
+
+def test_aliases_need_a_component_and_a_free_name():
+    registry = Registry(discover=False)
+    registry.alias("one", "first", "ein")
+    assert registry.get("first") is One
+    assert registry.form("one")["aliases"] == ["uno", "eins", "first", "ein"]
+    with pytest.raises(EngineError, match="alias conflicts with existing component: two"):
+        registry.alias("one", "two")
+    with pytest.raises(EngineError, match="component not found"):
+        registry.alias("nope", "x")
+    registry.unregister("one")
+    assert registry.find("first") is None
+
+
+def test_the_components_of_a_package_are_taken_out_together(packages):
+    packages("acme_parts", PACKAGE)
+    registry = Registry()
+    assert registry.find("three") is not None
+    registry.unregister("acme_parts")
+    assert registry.types() == ["two", "one"]
+    assert Registry().find("three") is not None
+
+
+def test_forms_come_in_order_and_in_pages():
+    registry = Registry(discover=False)
+    registry.register("zero", category="b", order=-1)(Other)
+    assert [form["type"] for form in registry.forms()] == ["two", "zero", "one"]
+    assert [form["type"] for form in registry.forms(page=2, size=2)] == ["one"]
+    assert [form["type"] for form in registry.forms("b", page=1, size=1)] == ["zero"]
+    assert registry.forms(page=2) == registry.forms(page=9, size=2) == []
+    with pytest.raises(EngineError, match="there is no page 0"):
+        registry.forms(page=0)

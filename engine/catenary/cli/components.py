@@ -19,32 +19,54 @@ if TYPE_CHECKING:
 @click.argument("node_type", metavar="[TYPE]", required=False)
 @click.option(
     "--format",
-    "form",
+    "shape",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Text to read, or the forms that editors use as JSON.",
+    help="Text to read, or what --form gives.",
 )
-def components(node_type: str | None, form: str) -> None:
+@click.option("--form", "as_form", is_flag=True, help="Print the forms that editors use, as JSON.")
+@click.option("--schema", "as_schema", is_flag=True, help="Print the JSON Schema of the options of each component.")
+@click.option("--category", metavar="NAME", help="Only the components of one category.")
+@click.option(
+    "--chain",
+    "chains",
+    multiple=True,
+    metavar="[TYPE=]FILE",
+    help="A chain to have as a component type besides; its id is the type if none is given. Repeatable.",
+)
+def components(node_type: str | None, chains: tuple[str, ...], category: str | None, **how: Any) -> None:
     """List the components by category, or explain one TYPE: options, defaults, relations, examples.
+
+    Forms and schemas of all components come as a list, sorted by category, order and type; with TYPE as one object.
 
     \b
     Examples:
       catenary components
       catenary components restApiCall
-      catenary components ai/agent --format json
+      catenary components ai/agent --form
+      catenary components --schema --category filter
+      catenary components acme/hot --chain acme/hot=hot.yaml
     """
     from catenary.registry import Registry
 
     registry = Registry()
+    for given in chains:
+        _add_chain(registry, given)
     if node_type is not None:
         need_type(registry, node_type)
-    if form == "json":
-        _write_json(registry.form(node_type) if node_type else [registry.form(name) for name in registry.types()])
+    if category is not None and category not in registry.categories():
+        known = ", ".join(registry.categories())
+        raise click.BadParameter(f"there is no category {category!r}; there are: {known}", param_hint="'--category'")
+    types = [node_type] if node_type else registry.types(category)
+    if how["as_schema"]:
+        _write_json([registry.schema(name) for name in types], single=node_type is not None)
+    elif how["as_form"] or how["shape"] == "json":
+        _write_json([registry.form(name) for name in types], single=node_type is not None)
     elif node_type:
         click.echo("\n".join(_explained(registry, node_type)))
     else:
-        click.echo("\n".join(_listed(registry)))
+        click.echo("\n".join(_listed(registry, category)))
         for package, reason in registry.broken.items():
             click.echo(f"warning: the components of {package!r} are missing: {reason}", err=True)
 
@@ -56,15 +78,29 @@ def need_type(registry: Registry, node_type: str) -> None:
         raise click.BadParameter(text, param_hint="'TYPE'")
 
 
-def _write_json(value: Json) -> None:
+def _add_chain(registry: Registry, given: str) -> None:
+    """Register a chain given on the command line. Raises: click.BadParameter: when the file is not there."""
+    from pathlib import Path
+
+    from catenary.dynamic import component_of
+    from catenary.load import read
+
+    type_name, _, file = given.rpartition("=")
+    if not Path(file).is_file():
+        raise click.BadParameter(f"there is no file {file!r}", param_hint="'--chain'")
+    document = read(Path(file))
+    registry.add(component_of(type_name or document.definition.id or Path(file).stem, document))
+
+
+def _write_json(values: list[dict[str, Json]], *, single: bool) -> None:
     import json
 
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    click.echo(json.dumps(values[0] if single else values, ensure_ascii=False, indent=2))
 
 
-def _listed(registry: Registry) -> Iterator[str]:
-    width = max((len(name) for name in registry.types()), default=0)
-    for category in registry.categories():
+def _listed(registry: Registry, only: str | None) -> Iterator[str]:
+    width = max((len(name) for name in registry.types(only)), default=0)
+    for category in [only] if only else registry.categories():
         yield click.style(category, bold=True)
         for name in registry.types(category):
             summary = _plain(registry.form(name)["desc"])
@@ -118,7 +154,8 @@ def _options(fields: list[dict[str, Any]], also: dict[str, str], indent: str = "
         line = f"{indent}{click.style(field['name'], fg='cyan')}{names}  {field['type']}{unit}, {default}"
         yield from _wrapped(line, 8)
         yield from _wrapped(f"{indent}    {_plain(field['desc'])}", len(indent) + 4)
-        choices = [str(choice["value"]) for choice in field.get("component", {}).get("options", ())]
+        control: dict[str, Any] = field["component"] or {}
+        choices = [str(choice["value"]) for choice in control.get("options", ())]
         if choices:
             yield f"{indent}    One of: {', '.join(choices)}"
         yield from _options(field.get("fields", []), {}, f"{indent}    ")

@@ -81,9 +81,11 @@ def _flat(fields: list[dict[str, Any]], prefix: str = "") -> Iterator[tuple[dict
 
 
 def _kind(field: dict[str, Any]) -> str:
-    hint = field.get("component", {})
+    hint: dict[str, Any] = field["component"] or {}
     choices = [json_code(choice["value"]) for choice in hint.get("options", ())]
-    shown = " or ".join(choices) if choices else {"codeEditor": hint.get("language", "")}.get(hint.get("type"), "")
+    shown = " or ".join(choices)
+    if hint.get("type") == "codeEditor":
+        shown = str(hint["language"])
     unit = f", {field['unit']}" if field.get("unit") else ""
     return (shown or field["type"]) + unit
 

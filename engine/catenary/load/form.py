@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 from pydantic import TypeAdapter
 from pydantic_core import PydanticUndefined
@@ -23,8 +23,11 @@ def form(component: type[Component[Any]]) -> dict[str, Json]:
     """Give the form of a component.
 
     Returns:
-        `{type, category, label, desc, icon, order, version, disabled, componentKind, relationTypes, fields}`;
-        `relationTypes` is empty when the chain's author names the relations.
+        `{type, aliases, category, label, desc, icon, order, version, disabled, componentKind, relationTypes, fields,
+        router}`. `relationTypes` is empty when the chain's author names the relations; `componentKind` is `nc`
+        (written in Python), `dc` (a chain) or `ec` (an endpoint). Each field has `{name, type, defaultValue, label,
+        desc, validate, rules, fields, component, required, ref, group, unit}`; `ref` is `primary` for an address that
+        may be `ref://ID`, and `shared` for what the owner of a shared connection brings along.
     """
     info = info_of(component)
     free = component.free_relations or not component.relations
@@ -41,6 +44,7 @@ def form(component: type[Component[Any]]) -> dict[str, Json]:
         "componentKind": "ec" if info.category == "endpoint" else info.kind,
         "relationTypes": [] if free else [str(relation) for relation in component.relations],
         "fields": _fields(component.config_type()),
+        "router": None,
     }
 
 
@@ -81,24 +85,47 @@ def _fields(config_type: type[Config]) -> list[Json]:
 
 def _field(name: str, field: FieldInfo) -> dict[str, Json]:
     kind = members(field.annotation)[0]
-    shown: dict[str, Json] = {
+    nested = _nested(kind)
+    return {
         "name": dsl_name(name, field),
         "type": _type(kind),
         "defaultValue": default_of(field),
         "label": extra_of(field, "label") or words(name),
         "desc": " ".join(part for part in (field.description, deprecation_of(field)) if part),
+        "validate": "",
+        "rules": _rules(kind, field),
+        "fields": _fields(nested) if nested else [],
+        "component": _component(kind, field),
         "required": field.is_required(),
+        "ref": extra_of(field, "ref") or "",
+        "group": extra_of(field, "group") or "",
+        "unit": extra_of(field, "unit") or "",
     }
-    if unit := extra_of(field, "unit"):
-        shown["unit"] = unit
+
+
+_RULES: Final = (
+    ("ge", "min", "Must be at least {}"),
+    ("le", "max", "Must be at most {}"),
+    ("gt", "exclusiveMin", "Must be more than {}"),
+    ("lt", "exclusiveMax", "Must be less than {}"),
+    ("min_length", "min", "Must have at least {} in it"),
+    ("max_length", "max", "Must have at most {} in it"),
+    ("pattern", "pattern", "Must match {}"),
+)
+
+
+def _rules(kind: Any, field: FieldInfo) -> list[Json]:
+    """Give what an editor can check by itself; loading checks the same, and more."""
+    rules: list[Json] = []
     if field.is_required():
-        shown["rules"] = [{"required": True, "message": "This field is required"}]
-    if component := _component(kind, field):
-        shown["component"] = component
-    nested = _nested(kind)
-    if nested:
-        shown["fields"] = _fields(nested)
-    return shown
+        rules.append({"required": True, "message": "This field is required"})
+    for limit in field.metadata:
+        for name, rule, message in _RULES:
+            value = getattr(limit, name, None)
+            if value is not None:
+                shape = "number" if _type(kind) in {"int", "float"} else _type(kind)
+                rules.append({"type": shape, rule: value, "message": message.format(value)})
+    return rules
 
 
 def _type(kind: Any) -> str:
@@ -119,8 +146,8 @@ def _nested(kind: Any) -> type[Config] | None:
     return None
 
 
-def _component(kind: Any, field: FieldInfo) -> dict[str, Json]:
-    """Give the hint which control an editor may use; empty for a plain input."""
+def _component(kind: Any, field: FieldInfo) -> dict[str, Json] | None:
+    """Give the hint which control an editor may use; `None` for a plain input."""
     from catenary.expr import Expression, PythonExpression, Script
 
     if get_origin(kind) is Literal:
@@ -131,4 +158,4 @@ def _component(kind: Any, field: FieldInfo) -> dict[str, Json]:
         return {"type": "codeEditor", "language": "expr"}
     if kind is PythonExpression:
         return {"type": "codeEditor", "language": "python"}
-    return {"type": "password"} if extra_of(field, "secret") else {}
+    return {"type": "password"} if extra_of(field, "secret") else None

@@ -14,6 +14,7 @@ from catenary.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from click.testing import Result
 
@@ -100,3 +101,32 @@ def test_the_schema_of_one_configuration(call: Call) -> None:
     result = call("schema", "jsFiltr")
     assert result.exit_code == 2
     assert "did you mean 'jsFilter'?" in result.stderr
+
+
+def test_forms_and_schemas_of_one_category_come_as_lists(call: Call) -> None:
+    forms = json.loads(call("components", "--form", "--category", "filter").stdout)
+    assert [form["type"] for form in forms] == Registry().types("filter")
+    schemas = json.loads(call("components", "--schema", "--category", "filter").stdout)
+    assert len(schemas) == len(forms)
+    assert json.loads(call("components", "jsFilter", "--schema").stdout) == Registry().schema("jsFilter")
+
+
+def test_an_unknown_category_is_wrong_usage_that_names_the_known_ones(call: Call) -> None:
+    result = call("components", "--category", "fliter")
+    assert result.exit_code == 2
+    assert "filter" in result.stderr
+
+
+def test_a_chain_is_shown_as_the_component_that_it_would_be(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "hot.yaml"
+    path.write_text(
+        "ruleChain: {id: hot, additionalInfo: {description: Tell what is hot.}}\n"
+        "metadata: {nodes: [{id: f, type: exprFilter, configuration: {expr: 'msg.t > ${vars.limit}'}}]}\n",
+        encoding="utf-8",
+    )
+    shown = call("components", "acme/hot", "--chain", f"acme/hot={path}")
+    assert shown.stdout.startswith("acme/hot")
+    assert "Tell what is hot." in shown.stdout
+    assert "limit" in shown.stdout
+    assert "\n  hot " in call("components", "--chain", path, "--category", "custom").stdout
+    assert call("components", "--chain", "nowhere.yaml").exit_code == 2

@@ -39,6 +39,7 @@ def test_form_describes_the_component(registry):
         "disabled": False,
         "componentKind": "nc",
         "relationTypes": ["True", "False", "Failure"],
+        "router": None,
     }
 
 
@@ -62,7 +63,13 @@ def test_fields_have_kind_default_and_help(registry):
         "defaultValue": 10,
         "label": "Limit",
         "desc": "How many.",
+        "validate": "",
+        "rules": [{"type": "number", "min": 1, "message": "Must be at least 1"}],
+        "fields": [],
+        "component": None,
         "required": False,
+        "ref": "",
+        "group": "",
         "unit": "messages",
     }
 
@@ -105,7 +112,7 @@ def test_controls_of_fields(registry):
     assert shown["script"]["component"] == {"type": "codeEditor", "language": "javascript"}
     assert [choice["value"] for choice in shown["mode"]["component"]["options"]] == ["fast", "slow"]
     assert shown["password"]["component"] == {"type": "password"}
-    assert "component" not in shown["limit"]
+    assert shown["limit"]["component"] is None
 
 
 def test_nested_settings_have_fields_of_their_own(registry):
@@ -219,3 +226,16 @@ def test_schema_of_settings_inside_themselves(registry):
 def test_form_and_schema_of_a_component_without_options(registry):
     assert form(registry.get("pass"))["fields"] == []
     assert config_schema(registry.get("pass"))["properties"] == {}
+
+
+def test_a_form_has_every_key_that_editors_of_the_field_read(registry):
+    shown = registry.form("t/filter")
+    assert set(shown) == {
+        "type", "aliases", "category", "order", "fields", "label", "desc", "icon", "relationTypes", "disabled",
+        "version", "componentKind", "router",
+    }  # fmt: skip
+    keys = {
+        "name", "type", "defaultValue", "label", "desc", "validate", "rules", "fields", "component", "required", "ref",
+        "group", "unit",
+    }  # fmt: skip
+    assert all(set(field) == keys for field in shown["fields"])
