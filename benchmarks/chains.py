@@ -56,6 +56,18 @@ def split_chain(branch_type: str, join_type: str) -> dict[str, Any]:
     return _chain(f"split-{branch_type}-{join_type}", nodes, connections)
 
 
+def wide_chain(branches: int) -> dict[str, Any]:
+    """Give a chain that splits into this many branches of one node each, and joins them."""
+    names = [f"branch{number}" for number in range(branches)]
+    nodes = [
+        {"id": "fork", "type": "fork"},
+        *({"id": name, "type": "bench/pass"} for name in names),
+        {"id": "join", "type": "bench/gather"},
+    ]
+    ways = [("fork", "Success", name) for name in names] + [(name, "Success", "join") for name in names]
+    return _chain(f"wide-{branches}", nodes, ways)
+
+
 def loop_chain() -> dict[str, Any]:
     """Give a chain whose one node comes back to itself a hundred times."""
     return _chain("loop", [{"id": "round", "type": "bench/round"}], [("round", "True", "round")], allowCycle=True)

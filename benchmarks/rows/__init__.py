@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from table import Goal, Row
 from catenary import Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from measuring import Cases
     from peers import Peer
@@ -34,7 +35,9 @@ class Bench:
         """Load a chain and give its id."""
         return self.engine.load(chain).id
 
-    def measure(self, cases: Cases, peer_cases: Sequence[str] = ()) -> Measured:
+    def measure(
+        self, cases: Cases, peer_cases: Sequence[str] = (), clock: Callable[[], float] = time.process_time
+    ) -> Measured:
         """Measure cases, the same cases of the other libraries, and hand-written hops as the measure of the machine."""
         few, many = by_hand.awaited_steps(10), by_hand.awaited_steps(50)
         together = {
@@ -43,7 +46,7 @@ class Bench:
             "hand many": awaiting(lambda: many(1)),
             **{f"{peer.name} {name}": peer.cases[name] for peer in self.peers for name in peer_cases},
         }
-        return Measured(measure(together, self.effort), self.peers)
+        return Measured(measure(together, self.effort, clock), self.peers)
 
 
 @dataclass(frozen=True, slots=True)
