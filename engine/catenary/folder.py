@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
 
@@ -106,14 +106,18 @@ class Folder:
         Raises:
             EngineError: When there is no such folder.
         """
-        if not self.path.is_dir():
-            raise EngineError(f"there is no folder {str(self.path)!r}", hint="look at the path")
+        self.check()
         with self._lock:
             look = _Look(self._chains, self.path, self._files)
             report = look.take_over()
             for chain_id in report.removed:
                 (remove or self._chains.remove)(chain_id)
             return report
+
+    def check(self) -> None:
+        """See that the folder is there. Raises: EngineError: when it is not."""
+        if not self.path.is_dir():
+            raise EngineError(f"there is no folder {str(self.path)!r}", hint="look at the path")
 
     @property
     def read_folders(self) -> set[Path]:
@@ -135,17 +139,40 @@ class _Look:
 
     def take_over(self) -> FolderReport:
         found = list(chain_files(self.folder))
-        gone = [path for path in self.files if path not in set(found)]
-        self.orphans = {one.chain_id for path in gone if (one := self.files.pop(path)).chain_id is not None}
-        for path in found:
-            file = self.files.setdefault(path, _File())
-            before = [problem.text for problem in file.problems]
-            if _needs_reading(path, file):
-                self._read(path, file)
-            if file.problems and [problem.text for problem in file.problems] != before:
+        served = {file.chain_id for file in self.files.values() if file.chain_id is not None}
+        for path in [path for path in self.files if path not in set(found)]:
+            del self.files[path]
+        before = {path: [problem.text for problem in self.files[path].problems] for path in found if path in self.files}
+        read = {path: self._read(path) for path in found if self._needs_reading(path)}
+        documents = {path: document for path, document in read.items() if document is not None}
+        owners = self._owners(found, documents)
+        for path, document in documents.items():
+            self._serve(path, document, owners, served)
+        for path, file in self.files.items():
+            if file.chain_id is not None and owners.setdefault(file.chain_id, path) != path:
+                file.chain_id = None  # another file has it
+            if file.problems and [problem.text for problem in file.problems] != before.get(path):
                 self.fresh.append(str(path))
-        self.removed += sorted(one for one in self.orphans if one in self.chains.chains)
+        self.removed += sorted(one for one in served - owners.keys() if one in self.chains.chains)
         return self._report()
+
+    def _needs_reading(self, path: Path) -> bool:
+        """Tell whether a file, or one read with it, has changed; one with problems may be right by now."""
+        file = self.files.setdefault(path, _File())
+        if file.stamp is None or file.problems or file.stamp != stamp_of(path):
+            return True
+        return any(stamp != stamp_of(read) for read, stamp in file.reads.items())
+
+    def _owners(self, found: list[Path], documents: dict[Path, Document]) -> dict[str, Path]:
+        """Give the file of each chain: the one that has had it and still has it, else the first that names it."""
+        names = {path: _id_of(path, document) for path, document in documents.items()}
+        wanted = {path: names.get(path, self.files[path].chain_id) for path in found}
+        owners: dict[str, Path] = {}
+        for had_it in (True, False):
+            for path, chain_id in wanted.items():
+                if chain_id is not None and (self.files[path].chain_id == chain_id) is had_it:
+                    owners.setdefault(chain_id, path)
+        return owners
 
     def _report(self) -> FolderReport:
         present = self.chains.chains
@@ -165,9 +192,11 @@ class _Look:
             tuple(self.fresh),
         )
 
-    def _read(self, path: Path, file: _File) -> None:
+    def _read(self, path: Path) -> Document | None:
+        """Read a file. Returns: its document, when that is a chain to be in service."""
         from catenary.load import read
 
+        file = self.files[path]
         file.stamp = stamp_of(path)
         file.problems, file.is_chain, file.is_disabled = [], True, False
         try:
@@ -175,44 +204,35 @@ class _Look:
             document = read(path)
         except ChainError as error:
             file.problems = problems_of(error, path)
-            return
+            return None
         file.is_chain = is_chain(document)
         file.is_disabled = file.is_chain and document.definition.disabled
-        if not file.is_chain or file.is_disabled:
-            self._let_go(file, None)
-            return
-        self._serve(path, file, document)
+        if file.is_chain and not file.is_disabled:
+            return document
+        file.chain_id = None
+        return None
 
-    def _serve(self, path: Path, file: _File, document: Document) -> None:
-        chain_id = document.definition.id or path.name.partition(".")[0]
-        owner = next((one for one, other in self.files.items() if other.chain_id == chain_id), path)
-        if owner != path:
-            text = f"the chain {chain_id!r} is in {owner} already, and also in {path}"
+    def _serve(self, path: Path, document: Document, owners: dict[str, Path], served: set[str]) -> None:
+        """Bring the chain of a file into service."""
+        file, chain_id = self.files[path], _id_of(path, document)
+        if owners[chain_id] != path:
+            text = f"the chain {chain_id!r} is in {owners[chain_id]} already, and also in {path}"
             hint = "give one of the two another id"
             file.problems = [Problem("chain.duplicate-id", text, hint, str(path), 1, 1)]
             return
-        is_known = chain_id == file.chain_id or chain_id in self.orphans
+        is_known = chain_id in served
         reads: list[Path] = []
         try:
             with noting(reads):
                 (self.chains.reload if is_known else self.chains.load)(document, id=chain_id)
         except EngineError:
             file.stamp = None  # the chain is just being stopped
-            return
         except Exception as error:
             file.problems = problems_of(error, path)
-            return
-        finally:
-            file.reads = {one: stamp_of(one) for one in reads}
-        (self.reloaded if is_known else self.loaded).append(chain_id)
-        self._let_go(file, chain_id)
-
-    def _let_go(self, file: _File, chain_id: str | None) -> None:
-        """Note which chain is in service for a file; the one before it is in nobody's care, unless another has it."""
-        if file.chain_id is not None and file.chain_id != chain_id:
-            self.orphans.add(file.chain_id)
-        file.chain_id = chain_id
-        self.orphans.discard(chain_id)
+        else:
+            file.chain_id = chain_id
+            (self.reloaded if is_known else self.loaded).append(chain_id)
+        file.reads = {one: stamp_of(one) for one in reads}
 
     def _check_place(self, path: Path) -> None:
         root = os.path.realpath(self.folder)
@@ -238,7 +258,7 @@ def is_chain(document: Document) -> bool:
 
     if not isinstance(document.value, dict):
         return False
-    value = cast("dict[str, Json]", document.value)
+    value: dict[str, Json] = document.value  # type: ignore[assignment]
     return any(same_key(value, key) is not None for key in ("ruleChain", "metadata"))
 
 
@@ -281,8 +301,5 @@ def problems_of(error: Exception, path: Path) -> list[Problem]:
     return [Problem(code, str(error), hint, str(path), line, column)]
 
 
-def _needs_reading(path: Path, file: _File) -> bool:
-    """Tell whether a file, or one read with it, has changed; one with problems may be right by now."""
-    if file.stamp is None or file.problems or file.stamp != stamp_of(path):
-        return True
-    return any(stamp != stamp_of(read) for read, stamp in file.reads.items())
+def _id_of(path: Path, document: Document) -> str:
+    return document.definition.id or path.name.partition(".")[0]

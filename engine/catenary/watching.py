@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from catenary.errors import EngineError
-from catenary.folder import Folder, FolderReport, folder_of
+from catenary.folder import Folder, FolderReport, folder_of, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _KEPT: Final = 1000
+_GONE_S: Final = 1.0
 
 
 class FolderWatch:
@@ -54,7 +55,9 @@ class FolderWatch:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._watch(needed()))
+        watchfiles = needed()
+        self._folder.check()
+        self._task = asyncio.create_task(self._watch(watchfiles))
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait({self._task, ready}, return_when=asyncio.FIRST_COMPLETED)
@@ -91,11 +94,15 @@ class FolderWatch:
     async def _watch(self, watchfiles: Any) -> None:
         try:
             while True:
-                await self._watch_these(watchfiles, self._watched())
+                folders = self._watched()
+                if folders:
+                    await self._watch_these(watchfiles, folders)
+                else:  # the folder is gone, and nothing tells when it comes back
+                    await asyncio.sleep(_GONE_S)
         finally:
             self._end()
 
-    async def _watch_these(self, watchfiles: Any, folders: list[Path]) -> None:
+    async def _watch_these(self, watchfiles: Any, folders: dict[Path, int]) -> None:
         """Look at the folder each time something changes, until other folders are to be watched, too.
 
         The watch begins before the first look, and goes on while looks are taken: no change falls between two.
@@ -123,11 +130,12 @@ class FolderWatch:
                 await coming
             await changes.aclose()
 
-    def _watched(self) -> list[Path]:
-        """Give the folder, and those of files that its chains were made with."""
+    def _watched(self) -> dict[Path, int]:
+        """Give the folder, and those of files that its chains were made with, each with what changes when it does."""
         inside = self._path.resolve()
-        others = (folder for folder in self._folder.read_folders if not folder.is_relative_to(inside))
-        return [self._path, *sorted(one for one in others if one.is_dir())]
+        others = sorted(folder for folder in self._folder.read_folders if not folder.is_relative_to(inside))
+        found = {path: stamp[2] for path in (self._path, *others) if (stamp := stamp_of(path)) is not None}
+        return found if self._path in found else {}
 
     async def _look_safely(self) -> None:
         try:
