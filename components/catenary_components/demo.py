@@ -97,7 +97,7 @@ async def _show(model: Server, api: Server, calls: RecordingApi, *, inside: bool
 
 async def _run(chain: Chain, prompt: str, *, streamed: bool, inside: bool) -> Outcome:
     from catenary import TEXT, Message
-    from catenary.cli.trace import Trace, Writers
+    from catenary.cli.live import Trace, Writers
 
     message = Message(prompt, data_type=TEXT, metadata={"stream": "true"} if streamed else {})
     types = {node.id: node.type for node in chain.definition.nodes}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from catenary.errors import EngineError
 from catenary.message import Message
@@ -186,7 +186,8 @@ def pinned(
         EngineError: When the run did not visit a node, or the visit was not over.
     """
     if isinstance(pins, Mapping):
-        return {name: _sends([_listed(pins[name])]) for name in pins}
+        given = cast("Mapping[str, Any]", pins)
+        return {name: _sends([_listed(sent)]) for name, sent in given.items()}
     if record is None:
         raise EngineError(
             "without a recorded run, pins need what each node sends", hint="give pins={'node': (relation, message)}"
@@ -194,8 +195,8 @@ def pinned(
     return {name: _sends(_outputs_of(record, name, after)) for name in pins}
 
 
-def _listed(sent: Any) -> Sent:
-    return [sent] if isinstance(sent, tuple) else sent
+def _listed(sent: Sent | tuple[Relation | str, Any]) -> Sent:
+    return cast("Sent", [sent] if isinstance(sent, tuple) else sent)
 
 
 def _sends(outputs: Sequence[Sent]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ import click
 from catenary.cli.errors import FAILED, PAUSED
 
 if TYPE_CHECKING:
-    from catenary.cli.trace import Writers
+    from catenary.cli.live import Writers
     from catenary.outcome import Outcome
 
 FORMATS = ("text", "json", "jsonl")
@@ -115,7 +115,7 @@ def worst(codes: set[int]) -> int:
 
 def listeners(*parts: Any) -> Writers | None:
     """Make one listener of several; `None` when there is none."""
-    from catenary.cli.trace import Writers
+    from catenary.cli.live import Writers
 
     wanted = [part for part in parts if part is not None]
     return Writers(wanted) if wanted else None

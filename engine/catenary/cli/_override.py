@@ -18,19 +18,17 @@ if TYPE_CHECKING:
 _OPTION = "--config"
 
 
-def load_chain(engine: Engine, path: str, overrides: Iterable[str]) -> Chain:
-    """Load a chain with some settings changed.
+def load_chain(engine: Engine, source: str | Document, overrides: Iterable[str]) -> Chain:
+    """Load a chain, from a path or read already, with some settings changed.
 
     Raises:
         click.BadParameter: When an override names no node of the chain, or no setting of it.
         ChainError: When the chain, with the changes in it, has errors.
     """
     changes = list(overrides)
+    document = _read(source)
     if not changes:
-        return engine.load(Path(path))
-    from catenary.load import read
-
-    document = read(Path(path))
+        return engine.load(document)
     before = {problem.text for problem in engine.check(document)}
     document = changed(document, changes)
     for problem in engine.check(document):
@@ -38,6 +36,12 @@ def load_chain(engine: Engine, path: str, overrides: Iterable[str]) -> Chain:
         if is_wrong and problem.text not in before:  # its place in the file is not where the value came from
             raise bad(_OPTION, f"{problem.text}; {problem.hint}" if problem.hint else problem.text)
     return engine.load(document)
+
+
+def _read(source: str | Document) -> Document:
+    from catenary.load import read
+
+    return read(Path(source)) if isinstance(source, str) else source
 
 
 def changed(document: Document, overrides: Iterable[str]) -> Document:

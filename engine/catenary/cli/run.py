@@ -10,19 +10,31 @@ import click
 
 from catenary.cli._given import message_options
 from catenary.cli._properties import property_options
+from catenary.cli._replaying import history_options
 from catenary.cli._waiting import store_option
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from catenary.chain import Chain
     from catenary.cli._input import Source
     from catenary.engine import Engine
     from catenary.jsontext import Json
+    from catenary.message import Message
+    from catenary.recording import RunRecord
+    from catenary.replay import Replay
+    from catenary.store import History
 
 _JOBS = 8
 
 
 @click.command(short_help="Run one message, or each line of a file, through a chain.")
-@click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, readable=True))
+@click.argument(
+    "file",
+    metavar="[FILE]",
+    required=False,
+    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+)
 @click.argument("dash", metavar="[-]", required=False)
 @message_options
 @click.option("--lines", is_flag=True, help="Run each line of the data as a message of its own.")
@@ -45,9 +57,10 @@ _JOBS = 8
 )
 @click.option("--trace", is_flag=True, help="Show on stderr what travelled where.")
 @click.option("--timeout", metavar="S", help="Longest time of a run: seconds, or a text such as 500ms or 2m.")
+@history_options
 @store_option
 @click.pass_context
-def run(ctx: click.Context, file: str, **options: Any) -> None:
+def run(ctx: click.Context, file: str | None, **options: Any) -> None:
     """Run one message, or each line of a file, through the chain in FILE.
 
     The data comes from -d, from a file as -d @FILE or -f FILE, or from stdin when a lone - follows FILE; without any
@@ -62,6 +75,15 @@ def run(ctx: click.Context, file: str, **options: Any) -> None:
       catenary run chain.json -d hello -m stream=true --timeout 30
       catenary run chain.json --lines -f readings.jsonl --format jsonl > outcomes.jsonl
       catenary run chain.json -d hello --set global.region=north --config filter.limit=50
+
+    With --record the run is kept in the history: `catenary runs` lists it, `catenary trace` shows it, and --of runs it
+    again, as a whole or from a node on. It begins with the message that the node got then, unless data is given.
+
+    \b
+    Runs that are run again:
+      catenary run --of last
+      catenary run chain.json --of 4f2c --from score -d '{"temperature": 39}'
+      catenary run chain.json --of 4f2c --pin askModel --record
 
     Properties, which a chain reads as ${global.KEY}, come from env files, then from environment variables (the
     variable CATENARY_GLOBAL__MODELS__API_KEY is global.models.api_key), then from --set; later ones win. Keep keys in
@@ -84,7 +106,11 @@ def run(ctx: click.Context, file: str, **options: Any) -> None:
     from catenary.cli._logs import logs_on_stderr
     from catenary.cli._pairs import split_pair
     from catenary.cli._properties import properties_of
+    from catenary.cli._replaying import check_usage
 
+    if file == "-":  # stands behind no FILE
+        file, options["dash"] = None, options["dash"] or file
+    check_usage(file, options)
     source = Source.of(options.pop("data"), options.pop("data_file"), options.pop("dash"))
     if options["lines"] and not source.is_given:
         raise click.UsageError("--lines needs data: give a file with -f, or stdin as -")
@@ -112,7 +138,7 @@ def _seconds(text: str | None) -> float | None:
 class _Session:
     """One call of the command, its options read."""
 
-    def __init__(self, file: str, source: Source, options: dict[str, Any], properties: dict[str, Json]) -> None:
+    def __init__(self, file: str | None, source: Source, options: dict[str, Any], properties: dict[str, Json]) -> None:
         from catenary.cli._output import Output
 
         self._file = file
@@ -120,19 +146,39 @@ class _Session:
         self._options = options
         self._properties = properties
         self._output = Output(options["form"], many=options["lines"])
+        self._replay: Replay | None = None
 
     def perform(self) -> int:
         """Load the chain and run what there is to run. Returns: the exit code."""
-        from catenary.cli._override import load_chain
+        from catenary.cli._replaying import read_record
         from catenary.cli._signals import run_cancellable
         from catenary.cli._waiting import Waiting
         from catenary.engine import Engine
 
-        with Engine(self._properties) as engine:
+        record = read_record(self._options)
+        with self._history() as history, Engine(self._properties, history=history) as engine:
             # Not in the event loop, where an interrupt would wait until a file that never ends is read.
-            chain = load_chain(engine, self._file, self._options["overrides"])
+            chain = self._load(engine, record)
             self._waiting = Waiting(engine, self._options["store"])
             return run_cancellable(self._run(engine, chain))
+
+    def _history(self) -> AbstractContextManager[History | None]:
+        if not self._options["record"]:
+            return contextlib.nullcontext()
+        from catenary.store import History
+
+        return History(self._options["store"])
+
+    def _load(self, engine: Engine, record: RunRecord | None) -> Chain:
+        from catenary.cli._override import load_chain
+        from catenary.cli._replaying import document_of, prepared
+
+        if record is None:
+            return load_chain(engine, self._file or "", self._options["overrides"])
+        source = document_of(self._file, record, self._options) or self._file or ""
+        chain = load_chain(engine, source, self._options["overrides"])
+        self._replay = prepared(engine, chain, record, self._file, self._options)
+        return self._replay.chain
 
     async def _run(self, engine: Engine, chain: Chain) -> int:
         try:
@@ -149,6 +195,8 @@ class _Session:
         raw = b"".join([chunk async for chunk in read_in_thread(self._source.chunks())])
         outcome = await self._outcome(chain, raw, "")
         self._output.write(outcome)
+        if self._options["record"]:
+            click.echo(f"recorded as run {outcome.run_id}", err=True)
         return exit_code(outcome)
 
     async def _run_lines(self, chain: Chain) -> int:
@@ -178,23 +226,33 @@ class _Session:
         return worst(codes)
 
     async def _outcome(self, chain: Chain, raw: bytes, label: str) -> Any:
-        from catenary.cli._input import make_message, tell_broken_json
         from catenary.cli._output import listeners
 
         options = self._options
-        message = make_message(raw, options["message_type"], options["data_type"], options["metadata"], label)
-        if not options["lines"]:
-            tell_broken_json(message)
+        message = self._message(raw, label)
+        begin = self._replay.options if self._replay is not None else {}
         listener = listeners(
             self._output.listen if self._output.wants_pieces else None,
             self._trace(chain, label) if options["trace"] else None,
         )
-        outcome = await self._waiting.finish(chain.run(message, timeout=options["timeout"], listener=listener))
+        outcome = await self._waiting.finish(chain.run(message, timeout=options["timeout"], listener=listener, **begin))
         if listener is not None:
             listener.raise_for_error()
         return outcome
 
+    def _message(self, raw: bytes, label: str) -> Message:
+        from catenary.cli._input import make_message, tell_broken_json
+        from catenary.cli._replaying import message_of
+
+        options = self._options
+        if self._replay is not None:
+            return message_of(self._replay, raw if self._source.is_given else None, options)
+        message = make_message(raw, options["message_type"], options["data_type"], options["metadata"], label)
+        if not options["lines"]:
+            tell_broken_json(message)
+        return message
+
     def _trace(self, chain: Chain, label: str) -> Any:
-        from catenary.cli.trace import Trace
+        from catenary.cli.live import Trace
 
         return Trace(types={node.id: node.type for node in chain.definition.nodes}, label=label)

@@ -301,7 +301,7 @@ def test_streams_that_are_closed_or_full_are_told_in_a_sentence(
 
 
 def test_what_listeners_cannot_write_is_raised_once_and_after_the_run() -> None:
-    from catenary.cli.trace import Writers
+    from catenary.cli.live import Writers
 
     heard: list[Any] = []
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catenary import Component, Engine, Message, register
-from catenary.cli.trace import Trace, shortened
+from catenary.cli.live import Trace, shortened
 from catenary.component import registered
 
 if TYPE_CHECKING:

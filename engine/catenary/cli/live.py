@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from catenary.events import Event, Listener
     from catenary.message import Message
 
-__all__ = ["Trace", "Writers", "shortened"]
+__all__ = ["Trace", "Writers", "relation_text", "shortened", "took_text"]
 
 _WIDTH = 160
 _WORST = {"run.error": "red", "run.cancel": "yellow", "run.pause": "yellow", "run.complete": "green"}
@@ -79,11 +79,11 @@ class Trace:
         self._depths[visit] = self._depth(event)
         self._data[visit] = event.message
         shown = f"{click.style(event.node_id, fg='cyan')} ({node_type})" if node_type else event.node_id
-        way = f" from {event.sender} by {_relation(event.relation)}" if event.sender else ""
+        way = f" from {event.sender} by {relation_text(event.relation)}" if event.sender else ""
         return f"> {shown}{way}: {shortened(event.message.text)}"
 
     def _node_emit(self, event: Any) -> str:
-        return f"~ {event.node_id} sends {_relation(event.relation)}: {shortened(event.message.text)}"
+        return f"~ {event.node_id} sends {relation_text(event.relation)}: {shortened(event.message.text)}"
 
     def _node_end(self, event: Any) -> str | None:
         visit = (event.run_id, event.visit)
@@ -91,17 +91,17 @@ class Trace:
             return None
         got = self._data.pop(visit, None)
         ways = [
-            _relation(relation)
+            relation_text(relation)
             + ("" if got is not None and message.data == got.data else f" {shortened(message.text)}")
             for relation, message in zip(event.relations, event.messages, strict=False)
         ]
         error = f": {click.style(shortened(event.error), fg='red')}" if event.error else ""
-        return f"< {event.node_id} by {', '.join(ways) or 'nothing'} in {_took(event.duration_s)}{error}"
+        return f"< {event.node_id} by {', '.join(ways) or 'nothing'} in {took_text(event.duration_s)}{error}"
 
     def _branch_end(self, event: Any) -> str | None:
         if event.parent:
             return None
-        way = f"ends by {_relation(event.relation)}" if event.relation else "ends here"
+        way = f"ends by {relation_text(event.relation)}" if event.relation else "ends here"
         return f"= {event.node_id} {way}{' (gated)' if event.gated else ''}"
 
     def _run_complete(self, event: Event) -> str:
@@ -157,7 +157,7 @@ def shortened(text: str, width: int = _WIDTH) -> str:
     return f"{cut}... ({len(text)} characters)" if len(flat) > width or len(text) > 4 * width else cut or "(empty)"
 
 
-def _took(seconds: float) -> str:
+def took_text(seconds: float) -> str:
     if seconds >= 1:
         return f"{seconds:.2f} s"
     return f"{seconds * 1000:.1f} ms" if seconds >= 0.0001 else "under 0.1 ms"
@@ -167,5 +167,5 @@ def _to_stderr(line: str) -> None:
     click.echo(line, err=True)
 
 
-def _relation(name: str) -> str:
+def relation_text(name: str) -> str:
     return click.style(name, fg="red" if name == "Failure" else "green")
