@@ -184,6 +184,15 @@ class Aspect:
         """
         return await proceed(msg)
 
+    def wrap(self, run: Callable[..., Any], is_awaited: bool) -> Callable[..., Any]:  # noqa: ARG002
+        """Give what is called for a node in place of `run`: what `around` does, without a call more at each visit.
+
+        Args:
+            run: What is called so far: `run(ctx, msg)` gives the emission.
+            is_awaited: Whether that has to be awaited; what is given back has to be then, and only then.
+        """
+        return run
+
     def after(
         self, ctx: Context, msg: Message, relation: Relation | str, error: BaseException | None, /
     ) -> Message | Awaitable[Message | None] | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 from weakref import WeakKeyDictionary
 
-from catenary.aspects.base import Aspect, error_of
+from catenary.aspects.base import Aspect, error_of, has
 from catenary.aspects.histogram import Histogram
 from catenary.aspects.runs import when_over
 from catenary.clock import SystemClock
 from catenary.outcome import Outcome
-from catenary.relation import FAILURE, SUCCESS, TRUE
+from catenary.relation import FAILURE, SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,35 +25,38 @@ if TYPE_CHECKING:
     from catenary.message import Message
 
 
+_OFTEN: Final = 1023
+"""Of so many visits, less one, all but one leave the notes of their durations unsorted."""
+
+
 class NodeCounts:
     """What is counted of one node.
 
     Attributes:
-        total: Visits that began.
-        current: Visits that go on.
+        entered: Visits that began.
         failed: Visits that ended as `Failure`.
         latency: How long the visits took that are over.
     """
 
-    __slots__ = ("current", "failed", "latency", "total")
+    __slots__ = ("entered", "failed", "latency")
 
     def __init__(self) -> None:
-        self.total = self.current = self.failed = 0
+        self.entered = self.failed = 0
         self.latency = Histogram()
 
     def clear(self) -> None:
         """Begin anew, but for the visits that go on."""
-        self.total = self.current
+        self.entered -= self.latency.count
         self.failed = 0
         self.latency.clear()
 
     def to_dict(self) -> dict[str, Json]:
         """Give `total`, `current`, `success`, `failed` and `latency`."""
-        total, current, failed = self.total, self.current, self.failed
+        left, failed, entered = self.latency.count, self.failed, self.entered
         return {
-            "total": total,
-            "current": current,
-            "success": max(0, total - current - failed),
+            "total": entered,
+            "current": entered - left,
+            "success": left - failed,
             "failed": failed,
             "latency": self.latency.to_dict(),
         }
@@ -140,7 +143,9 @@ class Metrics(Aspect):
 
         def over() -> None:
             counts.current -= 1
-            counts.latency.add(clock() - began)
+            counts.latency.note(clock() - began)
+            if not counts.total & _OFTEN:
+                counts.latency.settle()
             status = Outcome(run, msg).status
             counts.statuses[status] = counts.statuses.get(status, 0) + 1
             for end in run.ends:
@@ -160,48 +165,66 @@ class Metrics(Aspect):
 class NodeMetrics(Aspect):
     """Counts the visits of one node."""
 
-    leaves_out = frozenset({"start"})
-
     def __init__(self, counts: NodeCounts, clock: Callable[[], float], settings: Metrics) -> None:
         self.order = settings.order
         self._counts = counts
         self._clock = clock
-        add = counts.latency.add
+        if has(settings, "point_cut"):
+            self.point_cut = settings.point_cut
 
-        def around(_ctx: Context, msg: Message, proceed: Proceed) -> Any:
-            counts.total += 1
-            counts.current += 1
+    def wrap(self, run: Callable[..., Any], is_awaited: bool) -> Callable[..., Any]:
+        """Count the visits of a node."""
+        counts, clock = self._counts, self._clock
+        note, settle = counts.latency.note, counts.latency.settle
+
+        def called(ctx: Context, message: Any) -> Any:
+            entered = counts.entered = counts.entered + 1
+            if not entered & _OFTEN:
+                settle()
             began = clock()
             try:
-                emission = proceed(msg)
-                if emission.__class__ is tuple or (emission is not SUCCESS and emission is not TRUE):
-                    counts.failed += has_failed(emission)
+                emission = run(ctx, message)
             except BaseException:
                 counts.failed += 1
+                note(clock() - began)
                 raise
-            finally:
-                counts.current -= 1
-                add(clock() - began)
+            note(clock() - began)
+            if emission is not SUCCESS and has_failed(emission):
+                counts.failed += 1
             return emission
 
-        self.around = around
+        async def awaited(ctx: Context, message: Any) -> Any:
+            entered = counts.entered = counts.entered + 1
+            if not entered & _OFTEN:
+                settle()
+            began = clock()
+            try:
+                emission = await run(ctx, message)
+            except BaseException:
+                counts.failed += 1
+                note(clock() - began)
+                raise
+            note(clock() - began)
+            if emission is not SUCCESS and has_failed(emission):
+                counts.failed += 1
+            return emission
 
-    async def around_awaited(self, _ctx: Context, msg: Message, proceed: Proceed, /) -> Any:
-        """Count a visit of a node that is awaited."""
-        counts, clock = self._counts, self._clock
-        counts.total += 1
-        counts.current += 1
-        began = clock()
-        try:
-            emission = await proceed(msg)
-            counts.failed += has_failed(emission)
-        except BaseException:
-            counts.failed += 1
-            raise
-        finally:
-            counts.current -= 1
-            counts.latency.add(clock() - began)
-        return emission
+        return awaited if is_awaited else called
+
+    def around(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Any:
+        """Count a visit that a point-cut lets in."""
+        return self.wrap(_past_context(proceed), is_awaited=False)(ctx, msg)
+
+    async def around_awaited(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Any:
+        """Count a visit that a point-cut lets in, of a node that is awaited."""
+        return await self.wrap(_past_context(proceed), is_awaited=True)(ctx, msg)
+
+
+def _past_context(proceed: Proceed) -> Callable[..., Any]:
+    def run(_ctx: Context, message: Message) -> Any:
+        return proceed(message)
+
+    return run
 
 
 def has_failed(emission: Any) -> bool:

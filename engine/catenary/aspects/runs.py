@@ -86,7 +86,7 @@ class AspectRun:
         ctx = Context(run, None, self._first, None, "")
         try:
             for start in self._aspects.starts:
-                message = checked(await self._result(start(ctx, message)), message)
+                message = await self._message(start(ctx, message), message)
         except CancelledError:
             run.end_with("", Failed(RunCancelled(run.root.stopping or CANCELLED, run_id=run.root.id)), message)
             raise
@@ -119,7 +119,7 @@ class AspectRun:
         try:
             for look, nodes in self._aspects.ends:
                 if nodes is None or end.node_id in nodes:
-                    message = checked(await self._result(look(ctx, message, end.relation, end.error)), message)
+                    message = await self._message(look(ctx, message, end.relation, end.error), message)
         except Exception as error:
             relation, failed = failure(error, message)
             return end._replace(relation=FAILURE, message=failed, error=getattr(relation, "error", error))
@@ -138,7 +138,7 @@ class AspectRun:
         for look in self._aspects.completes:
             result = outcome.message
             try:
-                changed = checked(await self._result(look(ctx, result, outcome)), result)
+                changed = await self._message(look(ctx, result, outcome), result)
             except Exception:
                 logger.exception("completed of an aspect raised", extra={"run_id": run.root.id})
             else:
@@ -167,12 +167,13 @@ class AspectRun:
         """Have something called when the run is over."""
         self._cleanups.append(call)
 
-    async def _result(self, given: Any) -> Any:
-        if not hasattr(given, "__await__"):
-            return given
-        if not self._run.root.has_loop:
-            await ask_for_loop(self._run.root)
-        return await given
+    async def _message(self, given: Any, present: Message) -> Message:
+        """Give the message that an aspect returned, awaited if it is to be; the present one for None."""
+        if hasattr(given, "__await__"):
+            if not self._run.root.has_loop:
+                await ask_for_loop(self._run.root)
+            given = await given
+        return present if given is None else checked(given)
 
 
 def when_over(ctx: Context, call: Callable[[], None]) -> None:

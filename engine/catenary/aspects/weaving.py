@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from catenary.aspects.base import Aspect, covers, has
 from catenary.message import Message
-from catenary.relation import Failed, fail
-from catenary.runtime.emission import completed, failure, pairs_of
+from catenary.relation import Failed, Relation, fail
+from catenary.runtime.emission import completed, failure, is_pair, pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.component import Component
     from catenary.definition import NodeDefinition
-    from catenary.relation import Relation
     from catenary.runtime.context import Context
     from catenary.runtime.ends import Arrival
 
     Runs = Callable[..., Any]
     Point = Callable[..., Any]
+    Wrap = Callable[[Runs, bool], Runs]
     Emitting = Callable[[Context, Relation | str, Message], Awaitable[Message]]
 
 
@@ -36,11 +36,11 @@ class NodeAspects:
     """What aspects bring to one node, each list in the order in which it applies.
 
     Attributes:
-        arounds: Each as it is called at a plain node, and as it is called at one that is awaited.
+        arounds: Each gives, of a `run` and whether it is awaited, the one with the aspect around it.
     """
 
     befores: tuple[Point, ...]
-    arounds: tuple[tuple[Point, Point], ...]
+    arounds: tuple[Wrap, ...]
     afters: tuple[Point, ...]
     is_async: bool
 
@@ -89,8 +89,8 @@ class NodeAspects:
         return awaited if is_async or self.is_async else called
 
     def _called(self, run: Runs) -> Runs:
-        for around, _ in reversed(self.arounds):
-            run = _around(around, run)
+        for wrap in reversed(self.arounds):
+            run = wrap(run, False)
         befores, afters = self.befores, self.afters
         if not befores and not afters:
             return run
@@ -99,19 +99,36 @@ class NodeAspects:
             got = message
             try:
                 for before in befores:
-                    got = checked(before(ctx, got, ctx._relation), got)
+                    given = before(ctx, got, ctx._relation)
+                    if given is not None:
+                        got = checked(given)
                 emission = run(ctx, got)
             except (Exception, CancelledError) as error:
                 emission = failure(error, got)
-            if afters:
+            if not afters:
+                return emission if got is message else completed(emission, got)
+            relation: Any
+            if emission.__class__ is Relation:
+                relation, sent = emission, got
+            elif emission.__class__ is tuple and is_pair(emission):
+                relation, sent = emission
+            else:
                 return _sent_by(afters, ctx, emission, got)
-            return emission if got is message else completed(emission, got)
+            try:
+                error = relation.error if relation.__class__ is Failed else None
+                for after in afters:
+                    given = after(ctx, sent, relation, error)
+                    if given is not None:
+                        sent = checked(given)
+            except Exception as error:
+                return fail(error, sent)
+            return emission if sent is message else (relation, sent)
 
         return called
 
     def _awaited(self, run: Runs) -> Runs:
-        for _, around in reversed(self.arounds):
-            run = _around_async(around, run)
+        for wrap in reversed(self.arounds):
+            run = wrap(run, True)
         befores, afters = self.befores, self.afters
         if not befores and not afters:
             return run
@@ -145,23 +162,47 @@ def aspects_at(chain: Chain, node: NodeDefinition, component: Component[Any]) ->
         if covers(aspect, node, component) and (placed := aspect.for_node(chain, node, component)) is not None
     ]
     befores = [cut_method(one, "before") for one in found if has(one, "before")]
-    arounds = [_around_methods(one) for one in found if has(one, "around") or has(one, "around_awaited")]
+    arounds = [_wrap_of(one) for one in found if any(has(one, point) for point in _AROUND)]
     afters = [cut_method(one, "after") for one in found if has(one, "after")]
     if not (befores or arounds or afters):
         return None
-    return NodeAspects(
-        tuple(befores),
-        tuple(arounds),
-        tuple(afters),
-        any(map(is_async, (*befores, *(called for called, _ in arounds), *afters))),
-    )
+    makes_async = any(map(is_async, (*befores, *afters))) or any(wrap.is_async for wrap in arounds)
+    return NodeAspects(tuple(befores), tuple(arounds), tuple(afters), makes_async)
 
 
-def _around_methods(aspect: Aspect) -> tuple[Point, Point]:
+_AROUND = ("around", "around_awaited", "wrap")
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """An aspect around a node, as it is called at a plain one, and at one that is awaited."""
+
+    called: Point
+    awaited: Point
+    is_async: bool
+
+    def __call__(self, run: Runs, is_awaited: bool) -> Runs:
+        return _around_async(self.awaited, run) if is_awaited else _around(self.called, run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrapped:
+    """An aspect that weaves itself."""
+
+    wrap: Wrap
+    is_async = False
+
+    def __call__(self, run: Runs, is_awaited: bool) -> Runs:
+        return self.wrap(run, is_awaited)
+
+
+def _wrap_of(aspect: Aspect) -> _Around | _Wrapped:
+    if has(aspect, "wrap") and not has(aspect, "point_cut"):
+        return _Wrapped(aspect.wrap)
     awaited = cut_method(aspect, "around_awaited") if has(aspect, "around_awaited") else None
     called = cut_method(aspect, "around") if has(aspect, "around") else awaited
-    assert called is not None
-    return called, awaited or called
+    assert called is not None, "an aspect that has `wrap` and a `point_cut` has `around`, too"
+    return _Around(called, awaited or called, is_async(called))
 
 
 def is_async(call: Point) -> bool:
@@ -218,7 +259,7 @@ def _as_async(join: Runs) -> Runs:
 def _around(around: Point, run: Runs) -> Runs:
     def called(ctx: Context, message: Message) -> Any:
         def proceed(other: Message) -> Any:
-            return run(ctx, message) if other is message else completed(run(ctx, checked(other, None)), other)
+            return run(ctx, message) if other is message else completed(run(ctx, checked(other)), other)
 
         return around(ctx, message, proceed)
 
@@ -230,7 +271,7 @@ def _around_async(around: Point, run: Runs) -> Runs:
         async def proceed(other: Message) -> Any:
             if other is message:
                 return await run(ctx, message)
-            return completed(await run(ctx, checked(other, None)), other)
+            return completed(await run(ctx, checked(other)), other)
 
         emission = around(ctx, message, proceed)
         return await emission if hasattr(emission, "__await__") else emission
@@ -238,17 +279,17 @@ def _around_async(around: Point, run: Runs) -> Runs:
     return awaited
 
 
-def checked(given: Any, present: Message | None) -> Message:
-    """Give the message that an aspect returned, or the present one for None. Raises: TypeError: when it is neither."""
-    if given is None and present is not None:
-        return present
+def checked(given: Any) -> Message:
+    """Give the message that an aspect returned. Raises: TypeError: when it is none."""
     if isinstance(given, Message):
         return given
     raise TypeError(f"an aspect gave a {type(given).__name__} where a message is asked for")
 
 
 async def _checked(given: Any, present: Message) -> Message:
-    return checked(await given if hasattr(given, "__await__") else given, present)
+    if hasattr(given, "__await__"):
+        given = await given
+    return present if given is None else checked(given)
 
 
 def _error(relation: Relation | str) -> BaseException | None:
@@ -261,7 +302,9 @@ def _sent_by(afters: tuple[Point, ...], ctx: Context, emission: Any, message: Me
         current = one
         try:
             for after in afters:
-                current = checked(after(ctx, current, relation, _error(relation)), current)
+                given = after(ctx, current, relation, _error(relation))
+                if given is not None:
+                    current = checked(given)
         except Exception as error:
             sent.append(fail(error, current))
         else:
