@@ -19,7 +19,7 @@ from catenary.runtime.entry import Loops, perform
 from catenary.stopping import GRACE_S
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from catenary.answers import AnswerParts
     from catenary.aspects import Aspect
@@ -343,6 +343,12 @@ class Engine(Chains, ComponentHost, AspectHost):
         Leaving the loop early cancels the run. The options are those of `run`.
         """
         return self.get(chain_id).stream(message, **options)
+
+    def map(
+        self, chain_id: str, items: Iterable[Any] | AsyncIterable[Any], **options: Any
+    ) -> AsyncGenerator[Outcome]:
+        """Run each item through a chain and give the outcomes as they come; the options are those of `Chain.map`."""
+        return self.get(chain_id).map(items, **options)
 
     # Answers
 
