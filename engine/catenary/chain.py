@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from catenary.errors import EngineError
+from catenary.masking import secrets_in
 from catenary.pipelines import Pipelines
 from catenary.runtime.compiled import Compiled, Limits, compile_chain
 from catenary.runtime.entry import drive_by_hand, perform
@@ -67,6 +68,7 @@ class Chain(Version, Pipelines):
         self.id = chain_id
         self.definition = definition
         self.environment = environment
+        engine.masker.add(*environment.secrets.values(), *secrets_in([component.config for _, component in nodes]))
         self.version = 1
         self.aspects = aspects
         self._limits = limits
@@ -180,9 +182,9 @@ class Chain(Version, Pipelines):
         return self.definition.to_dict()
 
     def as_written(self) -> Mapping[str, Json]:
-        """Give what `to_dict` gives, made once for all records of runs; not to be changed."""
+        """Give what `to_dict` gives with secrets masked, made once for all records of runs; not to be changed."""
         if self._written is None:
-            self._written = self.definition.to_dict()
+            self._written = self.engine.masker.items(self.definition.to_dict())
         return self._written
 
     def __repr__(self) -> str:

@@ -27,6 +27,8 @@ class ChainDefaults:
         script_timeout_s: Seconds of processor time of its thread that one call of a script may take; 0 for no limit.
         script_memory_bytes: Bytes that the scripts of one thread may hold together.
         script_host_calls: How often one call of a script may call host functions and `$ctx`.
+        run_log_mode: What the engine's own completion callbacks get: with `off` no visits, with `summary` and
+            `detail` the whole record. `ruleChain.additionalInfo.runLogMode` of a chain wins.
     """
 
     allow_cycle: bool = False
@@ -39,6 +41,7 @@ class ChainDefaults:
     script_timeout_s: float = 2.0
     script_memory_bytes: int = 64 * 2**20
     script_host_calls: int = 1000
+    run_log_mode: Literal["off", "summary", "detail"] = "off"
 
     def limits_of(self, definition: ChainDefinition) -> Limits:
         """Give how far the runs of a chain may go: by its own settings, else by these."""

@@ -13,7 +13,9 @@ from catenary.component_host import ComponentHost
 from catenary.defaults import ChainDefaults
 from catenary.errors import EngineError
 from catenary.events import Bus
+from catenary.hooks import Hooks
 from catenary.host import EXPRESSIONS, SCRIPTS, HostLibrary
+from catenary.masking import Masker
 from catenary.pool import ChainPool
 from catenary.runtime.entry import Loops, perform
 from catenary.stopping import GRACE_S
@@ -107,6 +109,7 @@ class Engine(Chains, ComponentHost, AspectHost):
         self._cache = cache
         self._pauses: Pauses | None = None
         self.bus = Bus()
+        self.masker = Masker()
         self._history = self._recording_to(history) if history else None
         self._pool = ChainPool(self)
         for aspect in aspects:
@@ -234,6 +237,13 @@ class Engine(Chains, ComponentHost, AspectHost):
             A function that takes the listener off again.
         """
         return self.bus.subscribe(listener)
+
+    @property
+    def hooks(self) -> Hooks:
+        """What is called for every run: `engine.hooks.on_debug.append(callback)`."""
+        if self.bus.hooks is None:
+            self.bus.hooks = Hooks()
+        return self.bus.hooks
 
     def record(self, recorder: Recorder) -> Callable[[], None]:
         """Have all runs that begin from now on recorded: `engine.record(MemoryRecorder())`.

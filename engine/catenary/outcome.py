@@ -93,6 +93,8 @@ class Outcome:
         step = self._run.compiled.by_id.get(end.node_id)
         node_type = step.node.type if step else ""
         cause = str(end.error) if end.error is not None else str(end.message.metadata.get("errorMsg") or "")
+        if step:
+            cause = step.owner.engine.masker.text(cause)
         place = f"node {end.node_id!r} ({node_type}): " if end.node_id else ""  # a chain without nodes fails at none
         error = NodeError(
             f"{place}{cause or 'ended as Failure'}",

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from catenary.options import RunInfo
 from catenary.relation import FAILURE
-from catenary.runtime.compiled import EndStep
 from catenary.runtime.run import ask_for_loop
+from catenary.runtime.watch import bare_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from catenary.chain import Chain
     from catenary.hooks import Hooks
     from catenary.options import RunOptions
+    from catenary.outcome import Outcome
+    from catenary.recording import RunRecord
     from catenary.runtime.ends import End
     from catenary.runtime.run import Run
 
@@ -32,6 +35,7 @@ class Callbacks:
         self._with_failure = hooks is None or hooks.on_end_with_failure
         self._on_end = _both(hooks and hooks.on_end, options.get("on_end"))
         self._on_all_completed = _both(None, options.get("on_all_completed"))
+        self._on_completed = _both(hooks and hooks.on_completed, options.get("on_completed"))
         if self._on_end:
             run.each = self.ended
             run.attended = True
@@ -55,12 +59,21 @@ class Callbacks:
         for callback in self._on_all_completed:
             await self._call(callback)
 
+    async def completed(self, record: RunRecord | None, chain: Chain, outcome: Outcome) -> None:
+        """Hand out the record of the run; one without visits when none were recorded."""
+        if not self._on_completed:
+            return
+        record = record or bare_record(chain, outcome)
+        for callback in self._on_completed:
+            await self._call(callback, record)
+
     def _is_gated(self, end: End) -> bool:
         if end.gated:
             return True
         if self._with_failure or end.relation != FAILURE or not self._run.compiled.gated:
             return False
-        return self._run.compiled.by_id.get(end.node_id).__class__ is not EndStep
+        step = self._run.compiled.by_id.get(end.node_id)
+        return step is None or not step.component.ends
 
     def _info(self, node_id: str) -> RunInfo:
         run = self._run

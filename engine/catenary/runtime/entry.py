@@ -111,6 +111,8 @@ async def perform(  # noqa: C901 - what every run goes through, without a call m
             run.let_go()
         if run.aspects is not None:
             run.aspects.over()
+        if run.watch is not None:
+            await run.watch.later.settle(run)
         if run.calls is not None:
             await run.calls.over()
         chain.runs.discard(run)
@@ -119,6 +121,8 @@ async def perform(  # noqa: C901 - what every run goes through, without a call m
     outcome = Outcome(run, message)
     if run.watch is not None:
         _publish_outcome(chain, run, outcome)
+    if run.calls is not None:
+        await run.calls.completed(run.watch.record if run.watch else None, chain, outcome)
     return outcome
 
 

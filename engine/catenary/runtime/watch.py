@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from catenary.debugging import Debugger
 from catenary.events import (
     BranchEnded,
     Event,
@@ -23,8 +24,11 @@ from catenary.events import (
 )
 from catenary.recording import RunRecord
 from catenary.relation import Failed
+from catenary.runlog import run_log_mode
 from catenary.runtime.emission import failure, first_of, pairs_of
+from catenary.runtime.exits import Exits, masked
 from catenary.runtime.inline import SENT
+from catenary.runtime.later import Later
 from catenary.runtime.tape import Tape, cut_text, ending, leave
 
 if TYPE_CHECKING:
@@ -34,8 +38,9 @@ if TYPE_CHECKING:
     from catenary.events import Listener
     from catenary.jsontext import Json
     from catenary.message import Message
-    from catenary.options import RunOptions
-    from catenary.recording import Recorder, RecordStatus
+    from catenary.options import OnDebug, RunOptions
+    from catenary.outcome import Outcome
+    from catenary.recording import Recorder, RecordStatus, Visit
     from catenary.relation import Relation
     from catenary.runtime.compiled import Compiled, Placed
     from catenary.runtime.context import Context
@@ -56,35 +61,58 @@ class Watch:
     """The listeners to one run at the top and its sub-runs, the numbers of its events and visits, and its record.
 
     Attributes:
-        is_heard: True when somebody listens to events; False when the run is recorded only.
+        is_heard: True when somebody is told of visits as they happen; False when the run is recorded only.
         tape: What is noted for the recorders; None when there are none.
         record: The record of the run, once it began.
         note: Adds a visit to the tape.
+        later: What callbacks gave to be awaited; it has to be settled before the run is over.
+
+    Args:
+        keeps: True to make a record also when there is no recorder.
+        exits: Gets each exit of a node, as a visit that sent one message.
+        debugged: The debug callbacks, and what the run says of debug mode.
     """
 
     __slots__ = (
         "_chain",
+        "_debugger",
+        "_exits",
         "_listeners",
+        "_masker",
         "_recorders",
         "_run",
         "_seq",
         "_visits",
         "is_heard",
+        "later",
         "note",
         "record",
         "tape",
     )
 
-    def __init__(self, chain: Chain, listeners: tuple[Listener, ...], recorders: tuple[Recorder, ...] = ()) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        listeners: tuple[Listener, ...] = (),
+        recorders: tuple[Recorder, ...] = (),
+        *,
+        keeps: bool = False,
+        exits: Callable[[Visit], Any] | None = None,
+        debugged: tuple[tuple[OnDebug, ...], bool | None] | None = None,
+    ) -> None:
         self._chain = chain
         self._listeners = listeners
         self._recorders = recorders
         self._seq = 0
         self._visits = 0
         self._run: Run
-        self.is_heard = bool(listeners)
+        self.later = Later()
+        self._exits = Exits(exits, self.later.put) if exits is not None else None
+        self._debugger = Debugger(*debugged, self.later.put) if debugged is not None else None
+        self._masker = chain.engine.masker
+        self.is_heard = bool(listeners) or self._exits is not None or self._debugger is not None
         self.record: RunRecord | None = None
-        self.tape = Tape() if recorders else None
+        self.tape = Tape() if recorders or keeps else None
         self.note: Callable[[Any], None] = self.tape.note if self.tape is not None else _ignore
 
     def compiled_of(self, chain: Chain) -> Compiled:
@@ -107,9 +135,11 @@ class Watch:
         """Make an event of this kind and hand it to the listeners; note where a run begins and ends."""
         if self.tape is not None and (kind is RunStarted or kind in _STATUSES):
             self._keep(kind, self.tape, parts)
-        if not self.is_heard:
+        if not self._listeners:
             return
         self._seq += 1
+        if self._masker:
+            parts = masked(self._masker, parts)
         event = kind(
             seq=self._seq, timestamp=time.time_ns() // 1_000_000, run_id=self._run.id, chain_id=chain_id, **parts
         )
@@ -123,9 +153,9 @@ class Watch:
                 chain_id=chain.id,
                 chain_version=chain.version,
                 definition=chain.as_written,
-                message=parts["message"],
+                message=self._masker.message(parts["message"]),
                 started_ms=tape.started_ms,
-                visits=tape.read,
+                visits=self._read,
                 ends=self._run.ends,
             )
             self._tell("began", self.record)
@@ -135,8 +165,15 @@ class Watch:
             return
         record.ended_ms = time.time_ns() // 1_000_000
         record.status = _STATUSES[kind]
-        record.error = str(parts.get("error") or "")
+        record.error = self._masker.text(str(parts.get("error") or ""))
+        if self._masker:
+            record.ends = [self._masker.end(end) for end in record.ends]
         self._tell("ended", record)
+
+    def _read(self) -> list[Visit]:
+        assert self.tape is not None
+        visits = self.tape.read()
+        return list(map(self._masker.visit, visits)) if self._masker else visits
 
     def _tell(self, moment: str, record: RunRecord) -> None:
         for recorder in self._recorders:
@@ -149,8 +186,14 @@ class Watch:
         """Publish what a component reports of its visit."""
         if self.tape is not None:
             self.tape.report(ctx.visit, name, data)
-        if self.is_heard:
+        if not self.is_heard:
+            return
+        if self._listeners:
             self.publish(NodeEvent, ctx.chain_id, dotted=name, data=data, **_place(ctx))
+        if self._debugger is not None:
+            self._debugger.logged(ctx._step, name, self._masker.items(data))
+        if self._exits is not None:
+            self._exits.logged(ctx, name, data)
 
     def enter(self, ctx: Context, message: Message) -> list[Any] | None:
         """Publish that a visit begins, and give it its number. Returns: its place on the tape."""
@@ -160,30 +203,37 @@ class Watch:
         else:
             self._visits += 1
             ctx._visit = self._visits
-        sender = ctx._sender.node_id if ctx._sender else ""
-        run = ctx._run
-        self._seq += 1
-        event = NodeStarted(
-            seq=self._seq,
-            timestamp=time.time_ns() // 1_000_000,
-            run_id=self._run.id,
-            chain_id=ctx.chain_id,
-            node_id=ctx.node_id,
-            visit=ctx._visit,
-            parent=run.parent_visit if run else 0,
-            message=message,
-            relation=str(ctx._relation),
-            sender=sender,
-        )
-        deliver(event, self._listeners)
+        if self._listeners:
+            relation, sender = str(ctx._relation), ctx._sender.node_id if ctx._sender else ""
+            self.publish(NodeStarted, ctx.chain_id, message=message, relation=relation, sender=sender, **_place(ctx))
+        if self._debugger is not None:
+            self._debugger.entered(ctx._step, self._masker.message(message), ctx._relation)
+        if self._exits is not None:
+            self._exits.entered(ctx, message)
         return entry
 
     def emitted(self, ctx: Context, relation: Relation | str, message: Message) -> None:
         """Publish that a visit sent something on the way."""
         if self.tape is not None:
             self.tape.send(ctx.visit, str(relation), message)
-        if self.is_heard:
-            self.publish(NodeEmitted, ctx.chain_id, relation=str(relation), message=message, **_place(ctx))
+        if not self.is_heard:
+            return
+        self.publish(NodeEmitted, ctx.chain_id, relation=str(relation), message=message, **_place(ctx))
+        self._left(ctx, relation, message)
+
+    def _left(self, ctx: Context, relation: Relation | str, message: Message, cut: str = "") -> None:
+        """Tell callbacks that a message left a node, or with `cut` that its visit was cut off."""
+        if self._masker:
+            message = self._masker.message(message)
+        error: BaseException | str | None = cut or None
+        if isinstance(relation, Failed):
+            error = relation.error
+        if self._masker and error is not None:
+            error = self._masker.text(str(error))
+        if self._debugger is not None:
+            self._debugger.left(ctx._step, message, relation, error)
+        if self._exits is not None:
+            self._exits.left(ctx, message, str(relation), error)
 
     def leave(self, ctx: Context, message: Message, emission: Any, error: BaseException | None, took: float) -> None:
         """Publish that a visit is over."""
@@ -203,10 +253,16 @@ class Watch:
             duration_s=took,
             **_place(ctx),
         )
+        for relation, sent in pairs:
+            self._left(ctx, relation, sent)
+        if cut:
+            self._left(ctx, "", message, cut)
+        if self._exits is not None:
+            self._exits.over(ctx)
 
     def ended(self, run: Run, end: End) -> None:
         """Publish that a branch ended."""
-        if not self.is_heard:
+        if not self._listeners:
             return
         self.publish(
             BranchEnded,
@@ -223,14 +279,44 @@ class Watch:
 def watch_of(chain: Chain, options: RunOptions) -> Watch | None:
     """Give the watch that a run of a chain needs; None when nobody looks."""
     bus = chain.engine.bus
-    listeners, recorders = bus.listeners, bus.recorders
+    listeners, recorders, debugs = bus.listeners, bus.recorders, ()
+    hooks = bus.hooks
     if options:
-        listener, recorder = options.get("listener"), options.get("recorder")
-        if listener is not None:
-            listeners = (*listeners, listener)
-        if recorder is not None:
-            recorders = (*recorders, recorder)
-    return Watch(chain, listeners, recorders) if listeners or recorders else None
+        listener, recorder, on_debug = options.get("listener"), options.get("recorder"), options.get("on_debug")
+        listeners = listeners if listener is None else (*listeners, listener)
+        recorders = recorders if recorder is None else (*recorders, recorder)
+        debugs = () if on_debug is None else (on_debug,)
+    if hooks is not None:
+        debugs = (*hooks.on_debug, *debugs)
+    override = options.get("debug")
+    if override is None and chain.definition.debug_mode:
+        override = True  # in the chains that it runs as well
+    exits = options.get("on_node_completed")
+    keeps = options.get("on_completed") is not None
+    if hooks is not None and hooks.on_completed:
+        keeps = keeps or run_log_mode(chain.definition, chain.engine.defaults.run_log_mode) != "off"
+    debugged = (debugs, override) if debugs and override is not False else None
+    if not (listeners or recorders or keeps or exits or debugged):
+        return None
+    return Watch(chain, listeners, recorders, keeps=keeps, exits=exits, debugged=debugged)
+
+
+def bare_record(chain: Chain, outcome: Outcome) -> RunRecord:
+    """Give the record of a run that nobody recorded: without visits."""
+    masker = chain.engine.masker
+    error, ended = outcome.error, time.time_ns() // 1_000_000
+    return RunRecord(
+        run_id=outcome.run_id,
+        chain_id=chain.id,
+        chain_version=chain.version,
+        definition=chain.as_written,
+        message=masker.message(outcome._message),
+        started_ms=ended,
+        ended_ms=ended,
+        status=outcome.status,
+        error=masker.text(str(error)) if error is not None else "",
+        ends=[masker.end(end) for end in outcome.ends],
+    )
 
 
 def _ignore(_visit: Any) -> None:

@@ -1,0 +1,130 @@
+"""Live debugging: what nodes got and gave, in order, and only of those in debug mode."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.engine.runtime.kit import END, load
+
+from catenary import SUCCESS
+
+NODES = {"a": None, "b": None, "e": END}
+EDGES = ["a b", "b e"]
+
+
+def flows(told):
+    return [f"{flow} {node}" for _, flow, node, *_ in told]
+
+
+async def test_in_comes_before_out_and_all_before_the_run_is_over(engine):
+    told = []
+
+    async def slow(*event):
+        await asyncio.sleep(0)
+        told.append(event)
+
+    await load(engine, NODES, EDGES).run("x", debug=True, on_debug=slow)
+    assert flows(told) == ["IN a", "OUT a", "IN b", "OUT b", "IN e"]
+    chain_id, _, _, message, relation, error = told[2]
+    assert (chain_id, message.text, str(relation), error) == ("c", "x", "Success", None)
+
+
+@pytest.mark.parametrize(
+    ("chain_flag", "node_flag", "override", "expected"),
+    [
+        (False, False, None, []),
+        (False, True, None, ["IN b", "OUT b"]),
+        (True, False, None, ["IN a", "OUT a", "IN b", "OUT b", "IN e"]),
+        (False, False, True, ["IN a", "OUT a", "IN b", "OUT b", "IN e"]),
+        (True, True, False, []),
+    ],
+)
+async def test_flags_and_the_override_decide_both_ways(engine, chain_flag, node_flag, override, expected):
+    from tests.engine.runtime.kit import definition
+
+    told = []
+    written = definition(NODES, EDGES, keys={"b": {"debugMode": node_flag}})
+    written["ruleChain"]["debugMode"] = chain_flag
+    await engine.load(written).run("x", debug=override, on_debug=lambda *event: told.append(event))
+    assert flows(told) == expected
+
+
+async def test_debug_mode_holds_in_sub_runs_too(engine):
+    async def outer(ctx, msg):
+        await ctx.run_node("b", msg)
+        await ctx.run_chain("inner", msg)
+        return SUCCESS
+
+    load(engine, {"i": None}, id="inner")
+    told = []
+    await load(engine, {"a": outer, "b": None}).run("x", debug=True, on_debug=lambda *event: told.append(event))
+    assert flows(told) == ["IN a", "IN b", "OUT b", "IN i", "OUT i", "OUT a"]
+    assert told[3][0] == "inner"
+
+
+async def test_what_a_node_reports_is_a_log_item(engine):
+    def node(ctx, msg):
+        ctx.notify("reading", value=3)
+        return SUCCESS
+
+    told = []
+    await load(engine, {"a": node}).run("x", debug=True, on_debug=lambda *event: told.append(event))
+    assert flows(told) == ["IN a", "Log a", "OUT a"]
+    assert (told[1][3].value, told[1][4]) == ({"value": 3}, "reading")
+
+
+async def test_a_failure_is_told_with_its_error(engine):
+    told = []
+    chain = load(engine, {"a": lambda ctx, msg: 1 / 0})
+    await chain.run("x", debug=True, on_debug=lambda *event: told.append(event))
+    assert (str(told[1][4]), repr(told[1][5])) == ("Failure", "ZeroDivisionError('division by zero')")
+
+
+async def test_a_callback_that_raises_is_logged_and_the_others_are_called(engine, caplog):
+    told = []
+
+    def bad(*event):
+        raise ValueError("bad")
+
+    engine.hooks.on_debug.append(bad)
+    outcome = await load(engine, {"a": None}).run("x", debug=True, on_debug=lambda *event: told.append(event))
+    assert outcome.ok
+    assert flows(told) == ["IN a", "OUT a"]
+    assert "a debug callback raised" in caplog.text
+
+
+async def test_nobody_who_debugs_makes_no_observed_compilation(engine):
+    chain = load(engine, {"a": None})
+    await chain.run("x", debug=True)
+    await chain.run("x", debug=False, on_debug=print)
+    assert chain._observed is None
+
+
+def test_async_callbacks_of_a_run_without_a_loop_are_awaited(engine):
+    told = []
+
+    async def late(*event):
+        told.append(event)
+
+    assert load(engine, {"a": None}).run_sync("x", debug=True, on_debug=late).ok
+    assert flows(told) == ["IN a", "OUT a"]
+
+
+async def test_each_exit_of_a_node_is_told_as_a_visit(engine):
+    async def node(ctx, msg):
+        ctx.notify("one")
+        await ctx.emit("Stream", msg.with_data("s"))
+        return [SUCCESS, ("Other", msg)]
+
+    told = []
+    nodes = {"a": node, "s": None, "n": lambda ctx, msg: None}
+    await load(engine, nodes, ["a Stream s", "a n"]).run("x", on_node_completed=told.append)
+    assert [(visit.node_id, [relation for relation, _ in visit.sent]) for visit in told] == [
+        ("a", ["Stream"]),
+        ("s", ["Success"]),
+        ("a", ["Success"]),
+        ("a", ["Other"]),
+        ("n", []),
+    ]
+    assert told[0].items == [("one", {})]

@@ -1,0 +1,105 @@
+"""Secrets are masked wherever a run is told of."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.runtime.kit import load
+
+from catenary import SUCCESS, Component, Config, Message, option, register
+from catenary.masking import MASK, Masker, secrets_in
+from catenary.recording import MemoryRecorder
+from catenary.runlog import snapshot
+
+
+class Inner(Config):
+    """Nested settings."""
+
+    token: str = option("", help="A secret.", secret=True)
+
+
+class LeakConfig(Config):
+    """Settings with secrets."""
+
+    password: str = option("", help="A secret.", secret=True)
+    inner: Inner = option(Inner(), help="More.")
+
+
+@register("t/leaking", category="test")
+class Leaking(Component[LeakConfig]):
+    """Tells its secrets to whoever looks."""
+
+    relations = (SUCCESS,)
+
+    def run(self, ctx, msg):
+        ctx.notify("login", password=self.config.password)
+        if msg.type == "fail":
+            raise ValueError(f"{self.config.inner.token} was refused")
+        return SUCCESS, msg.with_data({"password": self.config.password}).put("token", self.config.inner.token)
+
+
+CHAIN = {
+    "ruleChain": {"id": "leak"},
+    "metadata": {
+        "nodes": [
+            {"id": "a", "type": "t/leaking", "configuration": {"password": 'hun"ter2', "inner": {"token": "tok-4711"}}}
+        ],
+        "connections": [],
+    },
+}
+
+
+@pytest.mark.parametrize("kind", ["", "fail"])
+async def test_no_secret_is_seen_in_events_records_logs_or_debugging(engine, kind):
+    recorder, seen = MemoryRecorder(), []
+    chain = engine.load(CHAIN)
+    outcome = await chain.run(
+        Message('say hun"ter2', kind, "TEXT"),
+        recorder=recorder,
+        listener=lambda event: seen.append(json.dumps(event.to_dict())),
+        debug=True,
+        on_debug=lambda *event: seen.append(repr(event) + json.dumps(event[3].to_dict())),
+        on_node_completed=lambda visit: seen.append(json.dumps(visit.to_dict())),
+        on_completed=lambda record: seen.append(json.dumps(snapshot(record)["logs"])),
+    )
+    seen.append(json.dumps({**recorder.records[0].to_dict(), "definition": {}}))
+    told = "\n".join(seen)
+    assert "hun" not in told
+    assert "tok-4711" not in told
+    assert MASK in told
+    if kind:
+        assert str(outcome.error) == f"node 'a' (t/leaking): {MASK} was refused"
+    else:
+        assert outcome.message.metadata["token"] == "tok-4711", "what the run gives is the host's, unmasked"
+
+
+async def test_an_engine_without_secrets_masks_nothing(engine):
+    recorder = MemoryRecorder()
+    message = Message("x")
+    await load(engine, {"a": None}).run(message, recorder=recorder)
+    assert not engine.masker
+    assert recorder.records[0].visits[0].message is message
+
+
+def test_nested_settings_give_their_secrets():
+    config = LeakConfig.model_validate({"password": "one", "inner": {"token": "two"}})
+    assert list(secrets_in([{"x": config}])) == ["one", "two"]
+
+
+@given(
+    st.text(min_size=4).filter(lambda text: len(text.strip()) >= 4 and "${" not in text and text.strip() != MASK),
+    st.text(),
+)
+def test_a_secret_is_found_in_texts_and_in_json(secret, around):
+    masker = Masker([secret])
+    plain = secret.strip()
+    assert plain not in masker.text(f"{around}{secret}{around}").replace(MASK, "") or plain in around * 2
+    message = masker.message(Message({"deep": [secret]}))
+    assert message.value["deep"][0].strip() in {MASK, MASK * 2} or MASK in message.text
+
+
+def test_short_values_and_templates_are_left_alone():
+    assert not Masker(["ab", "${global.key}", 1, None, {"x": [True]}])
