@@ -201,24 +201,26 @@ class _Look:
         file.problems, file.is_chain, file.is_disabled = [], True, False
         try:
             self._check_place(path)
-            document = read(path)
+            document = read(path) if may_be_chain(path) else None
         except ChainError as error:
             file.problems = problems_of(error, path)
             return None
-        file.is_chain = is_chain(document)
-        file.is_disabled = file.is_chain and document.definition.disabled
-        if file.is_chain and not file.is_disabled:
+        file.is_chain = document is not None and is_chain(document)
+        if document is not None and file.is_chain and not document.definition.disabled:
             return document
-        file.chain_id = None
+        file.is_disabled = file.is_chain
+        if file.is_disabled or file.chain_id is None:
+            file.chain_id = None
+        else:  # half written, perhaps
+            text = f"{path} is no chain any more: it has neither ruleChain nor metadata"
+            file.problems = [Problem("chain.shape", text, "delete the file to stop its chain", str(path), 1, 1)]
         return None
 
     def _serve(self, path: Path, document: Document, owners: dict[str, Path], served: set[str]) -> None:
         """Bring the chain of a file into service."""
         file, chain_id = self.files[path], _id_of(path, document)
         if owners[chain_id] != path:
-            text = f"the chain {chain_id!r} is in {owners[chain_id]} already, and also in {path}"
-            hint = "give one of the two another id"
-            file.problems = [Problem("chain.duplicate-id", text, hint, str(path), 1, 1)]
+            file.problems = [_same_id(chain_id, owners[chain_id], path)]
             return
         is_known = chain_id in served
         reads: list[Path] = []
@@ -252,6 +254,15 @@ def chain_files(folder: Path) -> Iterator[Path]:
                 yield Path(where, name)
 
 
+def may_be_chain(path: Path) -> bool:
+    """Tell whether a file is worth being read as a chain: one that is large and something else takes time to parse."""
+    try:
+        content = path.read_bytes().lower()
+    except OSError:
+        return True  # reading it says what is wrong
+    return b"rulechain" in content or b"metadata" in content
+
+
 def is_chain(document: Document) -> bool:
     """Tell whether a document is meant to be a chain."""
     from catenary.load.places import same_key
@@ -260,6 +271,24 @@ def is_chain(document: Document) -> bool:
         return False
     value: dict[str, Json] = document.value  # type: ignore[assignment]
     return any(same_key(value, key) is not None for key in ("ruleChain", "metadata"))
+
+
+def same_ids(folder: Path) -> list[Problem]:
+    """Give a problem for each file whose chain has the id of another one in the folder."""
+    from catenary.load import read
+
+    first: dict[str, Path] = {}
+    problems: list[Problem] = []
+    for path in chain_files(folder):
+        try:
+            document = read(path) if may_be_chain(path) else None
+        except ChainError:
+            continue
+        if document is not None and is_chain(document) and not document.definition.disabled:
+            owner = first.setdefault(_id_of(path, document), path)
+            if owner != path:
+                problems.append(_same_id(_id_of(path, document), owner, path))
+    return problems
 
 
 @contextmanager
@@ -303,3 +332,8 @@ def problems_of(error: Exception, path: Path) -> list[Problem]:
 
 def _id_of(path: Path, document: Document) -> str:
     return document.definition.id or path.name.partition(".")[0]
+
+
+def _same_id(chain_id: str, owner: Path, path: Path) -> Problem:
+    text = f"the chain {chain_id!r} is in {owner} already, and also in {path}"
+    return Problem("chain.duplicate-id", text, "give one of the two another id", str(path), 1, 1)

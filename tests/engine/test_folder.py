@@ -125,7 +125,7 @@ def test_second_look_takes_over_what_has_changed(engine, tmp_path):
 def test_broken_change_keeps_the_last_good_version_and_is_told_once(engine, tmp_path):
     write(tmp_path, a_json=text("a"))
     engine.load_folder(tmp_path)
-    write(tmp_path, a_json="{")
+    write(tmp_path, a_json='{"ruleChain": ')
     report = engine.load_folder(tmp_path)
     assert report.fresh == (str(tmp_path / "a.json"),)
     assert report.chains["a"].version == 1
@@ -135,6 +135,16 @@ def test_broken_change_keeps_the_last_good_version_and_is_told_once(engine, tmp_
     assert report.ok
     assert report.reloaded == ("a",)
     assert engine.get("a").version == 2
+
+
+@pytest.mark.parametrize("half", ["", "{}", '{"name": "x"}'])
+def test_file_that_is_no_chain_any_more_keeps_the_last_good_version(engine, tmp_path, half):
+    write(tmp_path, a_json=text("a"))
+    engine.load_folder(tmp_path)
+    write(tmp_path, a_json=half)
+    report = engine.load_folder(tmp_path)
+    assert "is no chain any more" in report.problems[str(tmp_path / "a.json")][0].text
+    assert list(engine.chains) == ["a"]
 
 
 def test_renamed_file_keeps_its_chain_in_service(engine, tmp_path):
@@ -215,7 +225,7 @@ async def test_watched_folder_follows_its_files(engine, tmp_path):
         write(tmp_path, a_json=text("a", "new"))
         assert (await next_report(watch)).reloaded == ("a",)
         assert list(engine.get("a").compiled.by_id) == ["new"]
-        write(tmp_path, a_json="{")
+        write(tmp_path, a_json='{"ruleChain": ')
         report = await next_report(watch)
         assert report.problems[str(tmp_path / "a.json")][0].code == "chain.syntax"
         assert engine.get("a").version == 2

@@ -11,6 +11,7 @@ from catenary.cli._properties import property_options
 if TYPE_CHECKING:
     from catenary.engine import Engine
     from catenary.errors import Problem
+    from catenary.jsontext import Json
 
 
 @click.command(short_help="Say what is wrong with chains, and where.")
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     metavar="FILE...",
     nargs=-1,
     required=True,
-    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+    type=click.Path(exists=True, readable=True, allow_dash=True),
 )
 @click.option("--strict", is_flag=True, help="Count warnings as errors.")
 @click.option(
@@ -30,10 +31,15 @@ if TYPE_CHECKING:
     show_default=True,
     help="One problem on a line with its hint below it, or a JSON list of all problems.",
 )
+@click.option("--watch", is_flag=True, help="Go on, and check again whenever one of the files changes.")
 @property_options
 @click.pass_context
 def check(ctx: click.Context, files: tuple[str, ...], **options: Any) -> None:
     """Say what is wrong with the chains in FILE..., all of it at once; - is stdin. Nothing is run or connected to.
+
+    A FILE that is a folder stands for the chains in it and below it: the files *.json, *.yaml and *.yml that have
+    ruleChain or metadata. Hidden files and tests (*.test.yaml) are left out, and so are disabled chains; two chains
+    with one id are an error.
 
     \b
     Each problem is one line, with what to do about it below:
@@ -45,6 +51,7 @@ def check(ctx: click.Context, files: tuple[str, ...], **options: Any) -> None:
       catenary check chain.json
       catenary check --strict chains/*.yaml
       catenary check --format json chain.json
+      catenary check --watch chains/
       generate-chain | catenary check -
 
     Warnings are marked as such and do not make a chain invalid, except with --strict. Properties, which a chain reads
@@ -53,20 +60,64 @@ def check(ctx: click.Context, files: tuple[str, ...], **options: Any) -> None:
     Exit codes: 0 no errors, 2 wrong usage, 3 at least one error.
     """
     from catenary.cli._properties import properties_of
+
+    properties = properties_of(options["settings"], options["env_files"])
+    if options["watch"]:
+        from catenary.cli._watch import watched
+
+        ctx.exit(watched(files, options["env_files"], lambda: _checked(files, properties, options)))
+    ctx.exit(_checked(files, properties, options))
+
+
+def _checked(given: tuple[str, ...], properties: dict[str, Json], options: dict[str, Any]) -> int:
+    """Check the files once and write what is wrong with them. Returns: the exit code."""
     from catenary.cli.errors import INVALID
     from catenary.engine import ChainDefaults, Engine
 
-    properties = properties_of(options["settings"], options["env_files"])
+    files = [file for one in given for file in _files_of(one)]
     with Engine(properties, defaults=ChainDefaults(strict=options["strict"])) as engine:
-        found = [(file, _problems_of(engine, file)) for file in files]
-    problems = [problem for _, of_file in found for problem in of_file]
+        problems = [problem for file in files for problem in _problems_of(engine, file)]
+    problems += _same_ids(given)
     if options["form"] == "json":
         _write_json(problems)
     else:
         _write_text(problems)
     errors = sum(problem.severity == "error" for problem in problems)
     _summarize(len(files), errors, len(problems) - errors)
-    ctx.exit(INVALID if errors else 0)
+    return INVALID if errors else 0
+
+
+def _files_of(file: str) -> list[str]:
+    """Give the chains of a folder; a file is itself."""
+    from pathlib import Path
+
+    from catenary.errors import ChainError
+    from catenary.folder import chain_files, is_chain, may_be_chain
+    from catenary.load import read
+
+    if file == "-" or not Path(file).is_dir():
+        return [file]
+    files: list[str] = []
+    for path in chain_files(Path(file)):
+        if not may_be_chain(path):
+            continue
+        try:
+            document = read(path)
+        except ChainError:
+            files.append(str(path))  # it is said what is wrong with it
+        else:
+            if is_chain(document) and not document.definition.disabled:
+                files.append(str(path))
+    return files
+
+
+def _same_ids(given: tuple[str, ...]) -> list[Problem]:
+    """Give the files of folders whose chains have the id of another one."""
+    from pathlib import Path
+
+    from catenary.folder import same_ids
+
+    return [problem for one in given if one != "-" and Path(one).is_dir() for problem in same_ids(Path(one))]
 
 
 def _problems_of(engine: Engine, file: str) -> list[Problem]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,7 +82,7 @@ def test_stdin_is_checked_by_a_dash(call: Call, wrong: Path) -> None:
     assert call("check", "-", stdin=b"\xff").exit_code == 2
 
 
-@pytest.mark.parametrize("args", [[], ["/nowhere.json"], ["/tmp"], ["--format", "xml", __file__]])
+@pytest.mark.parametrize("args", [[], ["/nowhere.json"], ["--watch", "-"], ["--format", "xml", __file__]])
 def test_wrong_usage_exits_with_2(call: Call, args: list[str]) -> None:
     assert call("check", *args).exit_code == 2
 
@@ -102,3 +105,41 @@ def test_properties_can_be_given(call: Call, chain_file: Callable[..., Path]) ->
 
 def test_no_component_is_opened(call: Call, chain_file: Callable[..., Path]) -> None:
     assert call("check", chain_file([("a", "ai/agent", {"url": "http://127.0.0.1:1/v1", "model": "m"})])).exit_code == 0
+
+
+def _write_folder(folder: Path) -> None:
+    chain = {"ruleChain": {"id": "one"}, "metadata": {"nodes": [{"id": "a", "type": "nope"}]}}
+    (folder / "sub").mkdir()
+    (folder / "a.json").write_text(json.dumps(chain))
+    (folder / "sub" / "b.json").write_text(json.dumps(chain))
+    (folder / "off.json").write_text(json.dumps({**chain, "ruleChain": {"id": "off", "disabled": True}}))
+    (folder / "a.test.json").write_text('{"ruleChain": 1}')
+    (folder / "package.json").write_text('{"name": "x"')
+
+
+def test_folder_stands_for_the_chains_in_it(call: Call, tmp_path: Path) -> None:
+    _write_folder(tmp_path)
+    result = call("check", "--format", "json", tmp_path)
+    assert result.exit_code == 3
+    problems = [(problem["file"], problem["code"]) for problem in json.loads(result.stdout)]
+    assert problems == [
+        (str(tmp_path / "a.json"), "chain.unknown-type"),
+        (str(tmp_path / "sub" / "b.json"), "chain.unknown-type"),
+        (str(tmp_path / "sub" / "b.json"), "chain.duplicate-id"),
+    ]
+    assert result.stderr.startswith("2 files checked: 3 errors")
+
+
+def test_watch_checks_again_when_a_file_changes_until_it_is_interrupted(hot: Path) -> None:
+    command = [sys.executable, "-m", "catenary", "check", "--watch", str(hot)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stderr.readline() == "1 file checked: no errors, no warnings\n"
+        assert "watching" in process.stderr.readline()
+        hot.write_text(hot.read_text().replace('"exprFilter"', '"exprFilters"'))
+        assert "exprFilters" in process.stdout.readline()
+        assert process.stderr.readline().startswith("1 file checked: 1 error")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=10)
+        assert process.returncode == 130
