@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from catenary.errors import EngineError
@@ -64,7 +63,7 @@ async def map_items(
             if given is not None:
                 yield given
         return
-    window = _Window(chain, _each(items), options, concurrency, ordered=ordered)
+    window = _Window(chain, items, options, concurrency, ordered=ordered)
     try:
         while (done := await window.next()) is not None:
             given = settled(*done, on_error)
@@ -87,10 +86,17 @@ class _Window:
     """The runs under way, and at most one item that is being waited for."""
 
     def __init__(
-        self, chain: Chain, items: AsyncIterator[Any], options: RunOptions, concurrency: int, *, ordered: bool
+        self,
+        chain: Chain,
+        items: Iterable[Any] | AsyncIterable[Any],
+        options: RunOptions,
+        concurrency: int,
+        *,
+        ordered: bool,
     ) -> None:
         self._chain = chain
-        self._items = items
+        self._plain: Iterator[Any] | None = None if hasattr(items, "__aiter__") else iter(cast("Iterable[Any]", items))
+        self._items: AsyncIterator[Any] | None = None if self._plain else aiter(cast("AsyncIterable[Any]", items))
         self._options = options
         self._concurrency = concurrency
         self._ordered = ordered
@@ -115,24 +121,28 @@ class _Window:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
 
     def _take_in(self) -> None:
-        """Start a run for the item that came, and ask for another one while there is room."""
-        coming = self._coming
-        if coming is not None and coming.done():
-            self._coming = None
-            item = coming.result()
-            if item is _OVER:
-                self._over = True
-            else:
-                self._runs.append((item, asyncio.create_task(self._chain.run(item, **self._options))))
-        if self._coming is None and not self._over and self._has_room():
-            self._coming = asyncio.create_task(self._ask())
+        """Start a run for each item that is there, and ask for another one, while there is room."""
+        while self._plain is not None and not self._over and self._has_room():
+            self._start(next(self._plain, _OVER))
+        if self._coming is not None and self._coming.done():
+            coming, self._coming = self._coming, None
+            self._start(coming.result())
+        if self._items is not None and self._coming is None and not self._over and self._has_room():
+            self._coming = asyncio.create_task(self._ask(self._items))
+
+    def _start(self, item: Any) -> None:
+        if item is _OVER:
+            self._over = True
+        else:
+            self._runs.append((item, asyncio.create_task(self._chain.run(item, **self._options))))
 
     def _has_room(self) -> bool:
         active = sum(not task.done() for _, task in self._runs)
         return active < self._concurrency and len(self._runs) < self._most
 
-    async def _ask(self) -> Any:
-        return await anext(self._items, _OVER)
+    @staticmethod
+    async def _ask(items: AsyncIterator[Any]) -> Any:
+        return await anext(items, _OVER)
 
     def _done(self) -> tuple[Any, asyncio.Task[Outcome]] | None:
         if not self._runs:
@@ -153,8 +163,6 @@ class _Window:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        with suppress(RuntimeError):  # it is still at work when it does not heed a cancellation
-            await cast("AsyncGenerator[Any]", self._items).aclose()
 
 
 def map_items_sync(
