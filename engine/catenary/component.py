@@ -13,6 +13,7 @@ from catenary.jsontext import Json
 from catenary.references import NodeId, NodeIds, NodeOutput
 from catenary.relation import FAILURE, SUCCESS, Relation
 from catenary.runtime.context import Arrival, Context, End
+from catenary.runtime.ends import JoinLimits
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,6 +28,7 @@ __all__ = [
     "Emission",
     "End",
     "Example",
+    "JoinLimits",
     "NodeId",
     "NodeIds",
     "NodeOutput",
@@ -146,6 +148,8 @@ class Component(Generic[ConfigT]):
             such a node needs no event loop by itself.
         retries: True when the component retries by itself.
         ends: True for a node at which branches end by definition; `run` is not called.
+        repeats: True when `run` may return `Again`.
+        join_limits: For a join, when it goes on although more could reach it; `__init__` may set it for the one node.
         opens_first: True when it is opened before the other nodes of its chain, and so is closed after them.
     """
 
@@ -158,6 +162,8 @@ class Component(Generic[ConfigT]):
     waits: ClassVar[bool] = True
     retries: ClassVar[bool] = False
     ends: ClassVar[bool] = False
+    repeats: ClassVar[bool] = False
+    join_limits: JoinLimits | None = None
     opens_first: ClassVar[bool] = False
 
     info: ClassVar[ComponentInfo | None] = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from catenary.errors import CatenaryError, NodeError, RunCancelled, RunTimeout
-from catenary.relation import FAILURE, STREAM
+from catenary.relation import FAILURE, LATE, STREAM
 from catenary.runtime.ends import End
 from catenary.runtime.run import EXPIRED, SUSPENDED
 
@@ -55,7 +55,7 @@ class Outcome:
 
     @property
     def message(self) -> Message:
-        """The message of the last end that is no piece of a stream, not gated, and not silent.
+        """The message of the last end that is no piece of a stream, not late at a join, not gated, and not silent.
 
         When there is none such, the last end that is not gated, and then the last one that is no piece of a stream;
         when there is no end at all, the message the run began with. What an aspect puts in its place comes before all.
@@ -68,7 +68,7 @@ class Outcome:
     @property
     def answer(self) -> End | None:
         """The end whose message is the one of the outcome; None when there is no end at all."""
-        whole = [end for end in self.ends if end.relation != STREAM]
+        whole = [end for end in self.ends if end.relation != STREAM and end.relation != LATE]
         open_ends = [end for end in whole if not end.gated]
         answers = [end for end in open_ends if not end.is_silent] or open_ends or whole or self.ends
         return answers[-1] if answers else None

@@ -35,6 +35,7 @@ TRUE = Relation("True", help="The condition holds.")
 FALSE = Relation("False", help="The condition does not hold.")
 STREAM = Relation("Stream", help="One piece of an answer that comes in pieces.")
 DEFAULT = Relation("Default", help="None of the cases matched.")
+LATE = Relation("Late", help="The join had gone on already, by its quorum or its time limit.")
 PAUSED = Relation("Paused", help="The branch stood here when its run was put off, because a node waits for an answer.")
 
 
@@ -48,6 +49,49 @@ class Failed(Relation):
         relation = super().__new__(cls, "Failure", help=FAILURE.help)
         relation.error = error
         return relation
+
+
+class OrElse(Relation):
+    """A relation with another one to take when it is not connected: `return OrElse("Hot", DEFAULT), msg`.
+
+    The next node sees the relation that was taken. When neither is connected, the branch ends with the one asked for.
+    """
+
+    __slots__ = ("default",)
+    default: str
+
+    def __new__(cls, name: str, default: str) -> Self:
+        relation = super().__new__(cls, name)
+        relation.default = default
+        return relation
+
+
+class EndHere(Relation):
+    """A relation by which a branch ends right at its node, whatever is connected: `return EndHere("Stopped"), msg`.
+
+    The end is an answer also in chains with `end` nodes. It equals no name, so no connection leads on from it; the
+    outcome shows the plain name.
+
+    Args:
+        name: The relation that the end shows.
+        error: Why it ends, for `Failure`; its text goes to `errorMsg`.
+    """
+
+    __slots__ = ("error",)
+    error: BaseException | None
+
+    def __new__(cls, name: str, error: BaseException | str | None = None) -> Self:
+        relation = super().__new__(cls, name)
+        relation.error = NodeFailure(error) if isinstance(error, str) else error
+        return relation
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__
 
 
 class NodeFailure(Exception):  # noqa: N818 - a failure told, not a bug: the text is what `errorMsg` gets

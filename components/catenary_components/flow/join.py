@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from catenary import FAILURE, SUCCESS, fail
-from catenary.component import Arrival, Component, Config, Context, Emission, Example, option, register
+from catenary.component import Arrival, Component, Config, Context, Emission, Example, JoinLimits, option, register
 from catenary.message import JSON
 
 from ._shared import merged, wrapped
+
+DEFAULT_TIMEOUT_S = 30.0
 
 
 class JoinConfig(Config):
@@ -18,6 +20,16 @@ class JoinConfig(Config):
         False,
         help="Put the keys of all payloads into one object, instead of listing the messages.",
     )
+    timeout: float = option(
+        DEFAULT_TIMEOUT_S,
+        unit="seconds",
+        help="How long to wait after the first branch has arrived; 0 or less is 30.",
+    )
+    quorum: int = option(0, ge=0, unit="branches", help="Go on as soon as so many branches have arrived; 0 for all.")
+    stop_rest: bool = option(
+        False,
+        help="When the join goes on early, stop the branches that are still on their way to it.",
+    )
 
 
 @register("join", category="common", since="0.1", label="Join")
@@ -25,7 +37,12 @@ class Join(Component[JoinConfig]):
     """Wait for all branches of a split and put their results together.
 
     It goes on once nothing in the run can reach it any more: a branch that ends early or takes another way does not
-    hold it up, and is missing in the result. There is no time limit of its own; nodes in front of it can have one.
+    hold it up, and is missing in the result.
+
+    It goes on early when so many branches have arrived as `quorum` says, or when the `timeout` is over: then by
+    `Failure`, with `context deadline exceeded` and the message that came first. A branch that comes later ends as
+    `Late`; with `stopRest` such branches are stopped where they are. In a loop, what comes late counts for the next
+    round. Time is only measured while the run waits for something.
 
     The payload is a JSON list in order of arrival, one `{"msg", "err", "nodeId"}` for each branch, where `nodeId` is
     the node the message came from. With `mergeToMap` it is one object: payloads that are JSON objects give their
@@ -48,6 +65,11 @@ class Join(Component[JoinConfig]):
             data=['{"a":1}'],
         ),
     )
+
+    def __init__(self, config: JoinConfig) -> None:
+        super().__init__(config)
+        timeout_s = config.timeout if config.timeout > 0 else DEFAULT_TIMEOUT_S
+        self.join_limits = JoinLimits(timeout_s, config.quorum, config.stop_rest)
 
     def run(self, ctx: Context, msg: list[Arrival]) -> Emission:  # noqa: ARG002 - what every component is called with
         first = msg[0].message

@@ -27,7 +27,7 @@ def begin(run: Run, message: Message, start: str | Iterable[str] | None) -> None
     if start is not None:
         run.start(beginnings(compiled, message, [Restart(name) for name in _names(start)]))
     elif compiled.first is not None:
-        run.start([(compiled.first, message, None)])
+        run.start_at(compiled.first, message)
     else:
         run.end_with("", Failed(EngineError(NO_NODES)), message)
 
@@ -38,15 +38,16 @@ def begin_with(run: Run, message: Message, options: RunOptions) -> None:
     Raises:
         EngineError: When a node does not exist, or a place to begin after names no relation.
     """
-    restarts = _restarts(options)
+    restarts = _restarts(options) if options else None
     compiled = run.compiled
-    if not restarts and compiled.first is not None:
+    alone_only = options.get("skip_tell_next", False)
+    if not restarts and compiled.first is not None and alone_only:
         restarts = [Restart(compiled.first.node_id)]
     if not restarts:
         begin(run, message, None)
         return
     places = beginnings(compiled, message, restarts)
-    if options.get("skip_tell_next"):
+    if alone_only:
         run.compiled, places = alone(compiled, places)
         run.holds = [0] * len(run.compiled.joins) if run.compiled.joins else None
     run.start(places)
@@ -78,18 +79,22 @@ def first_step(compiled: Compiled, options: RunOptions) -> Step | None:
 
 
 def _restarts(options: RunOptions) -> list[Restart]:
+    """Give all places to begin at. They are kept in the options: what is asked for may be an iterator."""
     start = options.get("start")
-    restarts = [] if start is None else [Restart(name) for name in _names(start)]
-    for node, relations in (options.get("start_after") or {}).items():
-        after = _names(relations)
-        if not after:
+    after = {node: _names(relations) for node, relations in (options.get("start_after") or {}).items()}
+    restore = list(options.get("restore") or ())
+    if start is not None:
+        options["start"] = start = _names(start)
+    options["start_after"], options["restore"] = after, restore
+    restarts = [Restart(name) for name in start or ()]
+    for node, relations in after.items():
+        if not relations:
             raise EngineError(
                 f"start_after of node {node!r} names no relation",
                 hint="name the relations by which the message goes on; to run the node itself, use start",
             )
-        restarts.append(Restart(node, after))
-    restarts += options.get("restore") or ()
-    return restarts
+        restarts.append(Restart(node, relations))
+    return restarts + restore
 
 
 def _names(names: str | Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from catenary.relation import DEFAULT, FAILURE, FALSE, STREAM, SUCCESS, TRUE, Relation
+from catenary.runtime.limited import stoppable
 from catenary.runtime.reach import analyse, numbers
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from catenary.component import Component
     from catenary.definition import NodeDefinition
     from catenary.message import Message
+    from catenary.runtime.ends import JoinLimits
 
 _COMMON = {str(relation): relation for relation in (SUCCESS, FAILURE, TRUE, FALSE, STREAM, DEFAULT)}
 
@@ -29,6 +31,7 @@ class Step:
         routes: By relation, all that follows.
         reach: The numbers of the joins that a token at this step holds up.
         join: The step's number among the joins; -1 if it is none.
+        limits: For a join, when it goes on although more could reach it; None for never.
         blocks: For a join, the joins that must not fire while it waits.
         cyclic: True when the step lies on a cycle, so that its visits are counted.
     """
@@ -39,6 +42,7 @@ class Step:
         "cyclic",
         "index",
         "join",
+        "limits",
         "loops",
         "node",
         "node_id",
@@ -61,6 +65,7 @@ class Step:
         self.routes: dict[str, Route] = {}
         self.reach: tuple[int, ...] = ()
         self.join = -1
+        self.limits: JoinLimits | None = None
         self.blocks: tuple[int, ...] = ()
         self.cyclic = False
 
@@ -227,6 +232,11 @@ def compile_chain(
     _mark(steps, targets, joins, entry)
     for step in steps:
         _connect(step, following[step.index])
+    stopping = {join.join for join in joins if join.limits is not None and join.limits.stop_rest}
+    if stopping:
+        for step in steps:
+            if step.__class__ is AsyncStep and not stopping.isdisjoint(step.reach):
+                step.run = stoppable(step.run)
     gated = any(step.component.ends for step in steps)
     counts = entry is None or entry.reach or entry.cyclic or entry.join >= 0
     return Compiled(tuple(steps), by_id, entry, joins, gated, limits or Limits(), owner.id, None if counts else entry)
@@ -252,6 +262,7 @@ def _mark(steps: Sequence[Step], targets: Sequence[Sequence[int]], joins: Sequen
         step.cyclic = reach.cyclic[step.index]
     for position, join in enumerate(joins):
         join.join = position
+        join.limits = join.component.join_limits
         join.blocks = numbers(reach.blocks[position])
 
 

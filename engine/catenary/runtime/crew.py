@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from catenary.runtime.compiled import AsyncStep
+
 if TYPE_CHECKING:
     from catenary.runtime.run import Run
     from catenary.runtime.tokens import Ready, Token
@@ -56,9 +58,14 @@ class Crew:
             self.tasks = {}
         self.tasks[task] = token
 
+    def spawn_all(self) -> None:
+        """Give a task to each token that is ready."""
+        while self.ready:
+            self.spawn(self.ready.pop())
+
     async def _work(self, token: Token) -> None:
         try:
-            await self.run.work(self.ready, self, token, in_task=True)
+            await self.run.work(self.ready, self, token, in_task=token[0].__class__ is AsyncStep)
         except asyncio.CancelledError as error:
             current = asyncio.current_task()
             if current is not None and not current.cancelling():

@@ -56,6 +56,8 @@ def spread(core: Core, step: Step, emission: Any, message: Message, ready: Ready
         batches.append(batch)
     for batch in reversed(batches):
         ready.extend(batch)
+    if core.due:
+        core.fire_due(ready)
     core.finish(step)
 
 

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from catenary.message import metadata_text
-from catenary.relation import FAILURE, Relation
+from catenary.relation import FAILURE, EndHere, Relation
 
 if TYPE_CHECKING:
     from catenary.message import Message
 
 NOTHING: Final = Relation("", help="The node sent nothing on.")
 """The relation of a branch that ended because `run` returned nothing. Its empty name may be that of others, too."""
+
+EXPIRED: Final = Relation("")
+"""How the token of a join came whose time was over."""
+
+STOPPED: Final = EndHere("Late")
+"""How a branch ends that a join has stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinLimits:
+    """When a join goes on although more could reach it.
+
+    Off a cycle it is closed then: what comes later ends its branch as `Late`. On a cycle it counts for the next round.
+
+    Attributes:
+        timeout_s: Seconds after the first arrival; the join leaves by `Failure` then, with the first message.
+        quorum: So many arrivals are enough; 0 for all.
+        stop_rest: True to stop what could still reach the join; it ends as `Late`.
+    """
+
+    timeout_s: float | None = None
+    quorum: int = 0
+    stop_rest: bool = False
 
 
 class End(NamedTuple):

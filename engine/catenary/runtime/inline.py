@@ -9,7 +9,7 @@ from asyncio import CancelledError
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from catenary.message import Message
-from catenary.relation import Relation
+from catenary.relation import OrElse, Relation
 from catenary.runtime.compiled import AsyncStep, Step
 from catenary.runtime.context import Context
 from catenary.runtime.emission import failure, first_of, is_pair, malformed, spread
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 STRIDE = 64  # hops between two looks at the clock
 
 ATTEND: Final[Any] = object()
-"""Stands in the place of the step of a token when ends came that somebody is to be told of."""
+"""Stands in the place of the step of a token when ends came that somebody is to be told of: those since `made`, or
+those that stand in the place of its message."""
 
 SENT: Final[Any] = object()
 """Stands for what a node gave back when all it had to say has been sent already."""
@@ -96,6 +97,8 @@ class InlineRun(Core):
                     return step, message, sender, relation
                 emission = awaited
                 awaited = _NOT_AWAITED
+            elif step is ATTEND:
+                return step, message, sender, relation
             else:
                 self.end(step, relation, message, is_end_node=True)
                 emission = SENT
@@ -138,7 +141,7 @@ class InlineRun(Core):
                         max_visits = self.compiled.limits.max_visits
                     count = visits.get(following, 0)
                     if count >= max_visits:
-                        self.count(following)  # raises, and says which cycle it is
+                        self.count(following, message)  # raises, and says which cycle it is
                     visits[following] = count + 1
                     sender = step
                     step = following
@@ -147,6 +150,8 @@ class InlineRun(Core):
                 route = step.routes.get(leaving)
                 if route is not None:
                     self.take(route, step, leaving, message, ready)
+                elif leaving.__class__ is OrElse:
+                    self.follow(step, leaving, message, ready)
                 else:
                     self.end(step, leaving, message)
                     if step.reach:

@@ -14,9 +14,10 @@ from catenary.relation import FAILURE, PAUSED, Relation
 from catenary.runtime.compiled import AsyncStep, Step
 from catenary.runtime.context import Context
 from catenary.runtime.crew import Crew
+from catenary.runtime.early import EarlyRun
 from catenary.runtime.emission import failure, first_of, is_pair
 from catenary.runtime.ends import End
-from catenary.runtime.inline import ATTEND, SENT, InlineRun
+from catenary.runtime.inline import ATTEND, SENT
 from catenary.runtime.scope import Scope
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Halt(CatenaryError):
     """Ends a run whose chain stops at the first failure; never seen outside the kernel."""
 
 
-class Run(InlineRun):
+class Run(EarlyRun):
     """The journey of one message through one compiled chain: the core, and what drives it. Sub-runs have a `parent`.
 
     Attributes:
@@ -154,6 +155,8 @@ class Run(InlineRun):
             self.crew = None
         if self.timer is not None:
             self.timer.cancel()
+        if self.timers is not None:
+            self.disarm_joins()
 
     async def work(  # noqa: C901, PLR0912 - what is awaited, in one place
         self, ready: Ready, crew: Crew | None, token: Token | None, *, in_task: bool = False
@@ -172,6 +175,9 @@ class Run(InlineRun):
         countdown = stride = min(self.stride, ASYNC_STRIDE)
         task: asyncio.Task[Any] | None = None
         cancelling = 0
+        kept: Token | None = None
+        if self.unarmed:
+            self.arm_joins()
         while token is not None:
             step, message, sender, relation = token
             countdown -= 1
@@ -179,11 +185,13 @@ class Run(InlineRun):
                 if step is not ATTEND:
                     since = await self._breathe(since, token)
                 else:
-                    await self.attend(self.made)
+                    await self.attend(*(message or (self.made,)))
                     if not ready:
-                        return
+                        break
                     token = ready.pop()
                 token = self.glide(ready, token)
+                if self.unarmed:
+                    self.arm_joins()
                 continue
             if not countdown:
                 countdown = stride
@@ -196,9 +204,16 @@ class Run(InlineRun):
                 has_loop = True
             if has_loop:
                 if ready and not in_task:
-                    # Others wait behind this one: it gets a task, and they go on here.
-                    crew.spawn(token)
+                    # Others wait behind this one: they go on here, or get tasks. The first is awaited in place after
+                    # that, for a task starts only when this one waits: so all start in the order written.
+                    if kept is None:
+                        kept = token
+                        ready.insert(0, token)
+                    else:
+                        crew.spawn(token)
                     token = self.glide(ready, ready.pop())
+                    if self.unarmed:
+                        self.arm_joins()
                     continue
                 if task is None:
                     task = asyncio.current_task()
@@ -232,6 +247,8 @@ class Run(InlineRun):
             elif (emission is None or leaving == []) and ctx.has_emitted:
                 leaving = SENT
             token = self.glide(ready, token, leaving)
+            if self.unarmed:
+                self.arm_joins()
 
     async def emit_from(self, ctx: Context, relation: Relation | str, message: Message) -> None:
         """Send one emission of a visit that goes on, and wait until all that came of it is done."""
@@ -252,10 +269,17 @@ class Run(InlineRun):
             self.emit(step, relation, message, crew.ready)
             if self.watch is not None:
                 self.watch.emitted(ctx, relation, message)
+            if self.due:
+                self.fire_due(crew.ready)
+            if self.unarmed:
+                self.arm_joins()
             if self.attended:
                 await self.attend(made)
             if crew.ready:
                 await crew.drive()
+            if self.fired_early and self.crew is not None and self.root.has_loop:
+                self.fired_early = False
+                self.crew.spawn_all()  # the join does not wait for this visit
         except (StepLimitReached, Halt) as error:
             # Such an error ends the run: the node that emits must not take it for its own.
             self.live = False
@@ -275,6 +299,9 @@ class Run(InlineRun):
         self.cancelling = task.cancelling() if task else 0
         if self.deadline is not None:
             self.timer = asyncio.get_running_loop().call_later(self.deadline - monotonic(), self.stop, EXPIRED)
+        later, self.later = self.later, None
+        for run, number, arrivals, until in later or ():
+            run.arm_join(number, arrivals, until)
 
     def deeper(self, depth: int) -> int:
         """Give the depth one further down. Raises: DepthLimitReached: when that is too deep."""
@@ -309,7 +336,19 @@ class Run(InlineRun):
     def interrupted(self, token: Token) -> None:
         """Write down that a branch was cut off where it stood."""
         step, message, _, _ = token
-        self._cut_off(step, first_of(message))
+        if step is ATTEND:
+            self._tell_watch(*(message or (self.made,)))
+        elif self.letting_go and self.live and self.root.live:
+            made = len(self.ends)
+            self.drop(step, message)
+            self.tell_later(made)
+        else:
+            self._cut_off(step, first_of(message))
+
+    def _tell_watch(self, made: int, upto: int | None = None) -> None:
+        if self.watch is not None:
+            for end in self.ends[made:upto]:
+                self.watch.ended(self, end)
 
     def _abandon_joins(self) -> None:
         arrived = self.arrived
@@ -336,10 +375,11 @@ class Run(InlineRun):
             self.interrupted(token)
             raise
 
-    async def attend(self, made: int) -> None:
+    async def attend(self, made: int, upto: int | None = None) -> None:
         """Hand the ends made since to whoever asked for each, and halt the run at a failure if it is to."""
         ends = self.ends
-        upto = len(ends)  # others may end while this waits, and they are attended to by themselves
+        if upto is None:
+            upto = len(ends)  # others may end while this waits, and they are attended to by themselves
         if self.aspects is not None:
             await self.aspects.ended(made, upto)
         fresh = ends[made:upto]

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, cast
 from catenary.errors import ExpressionError, ResourceError, RunTimeout
 from catenary.message import Message
 from catenary.relation import FAILURE, Failed
+from catenary.runtime.again import repeated
 from catenary.runtime.compiled import Placed
 from catenary.runtime.emission import completed, failure
+from catenary.runtime.limited import expiring
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -54,6 +56,8 @@ def weave(
     waits = is_async and (component.waits or instead is not None)
     if component.collects:
         run = _collecting(run, is_async=is_async)
+    if component.repeats:
+        run, is_async = repeated(run, is_async=is_async, blocking=component.blocking), True
     texts = fetching(component.config) if instead is None else []
     if texts and is_async:
         run, waits = _fetched(run, texts), True
@@ -67,6 +71,9 @@ def weave(
     policy = node.retry_policy
     if policy is not None:
         run, is_async = _retried(run, policy, is_async=is_async), True
+    limits = component.join_limits
+    if limits is not None and limits.timeout_s is not None:
+        run = expiring(run, is_async=is_async)
     emitting = None
     if aspects is not None:
         run = aspects.weave(run, is_async=is_async, collects=component.collects)

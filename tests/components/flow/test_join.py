@@ -96,13 +96,6 @@ def test_metadata_of_all_branches_is_put_together(load: Callable[..., Any], engi
     assert dict(end.message.metadata) == {"a": "1", "b": "1", "last": "b"}
 
 
-def test_a_time_limit_is_reported_as_unknown_and_the_chain_still_runs(load: Callable[..., Any], engine: Engine) -> None:
-    chain = load(["f:fork", ("j:join", {"timeout": 5})], "f Success j")
-    (problem,) = engine.check(chain.definition.to_dict())
-    assert (problem.severity, "timeout" in problem.text) == ("warning", True)
-    assert chain.run_sync(Message("{}")).ok
-
-
 def test_a_branch_that_ends_early_is_missing(load: Callable[..., Any]) -> None:
     chain = load(
         ["f:fork", ("a:exprFilter", {"expr": "false"}), "b:fork", "j:join"],

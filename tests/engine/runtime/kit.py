@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 from catenary import SUCCESS, Component, Config, option, register
+from catenary.component import JoinLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,12 +26,16 @@ class Kind:
 
     type: str
     function: Callable[..., Any] | None = None
+    limits: JoinLimits = field(default_factory=JoinLimits)
 
 
 class KeyConfig(Config):
     """Names the function behind a node."""
 
     key: int = option(-1, help="The number of the function; -1 passes messages on.")
+    timeout_s: float | None = option(None, help="How long a join waits.")
+    quorum: int = option(0, help="How many are enough for a join.")
+    stop_rest: bool = option(False, help="A join stops the rest.")
 
 
 class _Scripted(Component[KeyConfig]):
@@ -79,6 +84,36 @@ class Joining(Plain):
     collects = True
 
 
+@register("t/limitedJoin", category="test")
+class LimitedJoining(Joining):
+    """A join that may go on early."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.join_limits = JoinLimits(config.timeout_s, config.quorum, config.stop_rest)
+
+
+@register("t/again", category="test")
+class Repeating(Plain):
+    """Calls a plain function that may ask to be called again."""
+
+    repeats = True
+
+
+@register("t/againAsync", category="test")
+class AwaitedRepeating(Awaited):
+    """Awaits a function that may ask to be called again."""
+
+    repeats = True
+
+
+@register("t/againBlocking", category="test")
+class BlockingRepeating(Repeating):
+    """Calls a function in a thread, which may ask to be called again."""
+
+    blocking = True
+
+
 @register("t/asyncJoin", category="test")
 class AsyncJoining(Awaited):
     """Awaits a function with all arrivals."""
@@ -111,6 +146,11 @@ def join(function: Callable[..., Any] | None = None) -> Kind:
     """Give a join; without a function it sends on the sorted texts of what arrived."""
     function = function or together
     return Kind("t/asyncJoin" if inspect.iscoroutinefunction(function) else "t/join", function)
+
+
+def limited(function: Callable[..., Any] | None = None, **limits: Any) -> Kind:
+    """Give a join that may go on early, by the limits of `JoinLimits`."""
+    return Kind("t/limitedJoin", function or together, JoinLimits(**limits))
 
 
 def flow(function: Callable[..., Any]) -> Kind:
@@ -175,7 +215,9 @@ def _node(name: str, what: Any) -> dict[str, Any]:
         return {"id": name, "type": what.type}
     key = next(_keys)
     _functions[key] = what.function
-    return {"id": name, "type": what.type, "configuration": {"key": key}}
+    limits = what.limits
+    settings = {"timeoutS": limits.timeout_s, "quorum": limits.quorum, "stopRest": limits.stop_rest}
+    return {"id": name, "type": what.type, "configuration": {"key": key, **settings}}
 
 
 def _edge(edge: str) -> dict[str, str]:

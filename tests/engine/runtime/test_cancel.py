@@ -113,7 +113,7 @@ async def test_second_cancellation_does_not_cut_the_cleanup_of_tasks_short(engin
             await turns(10)
             cleaned.append(ctx.node_id)
 
-    chain = load(engine, {"s": None, "a": careful, "b": hang}, ["s a", "s b"])
+    chain = load(engine, {"s": None, "b": hang, "a": careful}, ["s b", "s a"])  # the first is awaited in place
     task = asyncio.create_task(chain.run("x"))
     await turns()
     task.cancel()

@@ -48,7 +48,8 @@ class CoreRunner:
 
     def _placed(self, number: int) -> Placed:
         kind = self.plan.nodes[number].kind
-        component: Any = SimpleNamespace(collects=kind == "join", ends=kind == "end", relations=(), run=None)
+        told: dict[str, Any] = {"relations": (), "run": None, "join_limits": None}
+        component: Any = SimpleNamespace(collects=kind == "join", ends=kind == "end", **told)
         return Placed(NodeDefinition(str(number), "t"), component, lambda: None, False, False)
 
     def run(self) -> Record:

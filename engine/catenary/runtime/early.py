@@ -1,0 +1,103 @@
+"""Joins that go on early, as a run sees them: their timers, and the visits that are stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING, cast
+
+from catenary.errors import StepLimitReached
+from catenary.runtime.crew import Crew
+from catenary.runtime.ends import EXPIRED
+from catenary.runtime.inline import ATTEND, InlineRun
+
+if TYPE_CHECKING:
+    from catenary.runtime.compiled import Step
+    from catenary.runtime.ends import Arrival
+    from catenary.runtime.limited import Visiting
+    from catenary.runtime.run import Run
+
+
+class EarlyRun(InlineRun):
+    """The inline loop with what joins need that have a time limit, or stop the rest.
+
+    Attributes:
+        unarmed: Joins with a time limit that began to wait, and whose time is not measured yet.
+        timers: The timers of joins that wait, by number.
+        later: Joins of this run and of its sub-runs that wait while there is no event loop, with the end of their time.
+        visiting: The visits that a join could stop, and what stops them.
+        letting_go: How many of these are being stopped at the moment.
+    """
+
+    # Defaults of the class: most runs set none of them.
+    unarmed: list[Step] | None = None
+    timers: dict[int, asyncio.TimerHandle] | None = None
+    later: list[tuple[Run, int, list[Arrival], float]] | None = None
+    visiting: set[Visiting] | None = None
+    letting_go = 0
+
+    def waits(self, join: Step) -> None:
+        """Note that a join with a time limit begins to wait; `arm_joins` is for when the run waits for something."""
+        if join.limits is not None and join.limits.timeout_s is not None:
+            self.unarmed = [*(self.unarmed or ()), join]
+
+    def arm_joins(self) -> None:
+        """Measure the time of joins that began to wait, once there is an event loop."""
+        run = cast("Run", self)
+        joins, self.unarmed = self.unarmed or (), None
+        for join in joins:
+            arrivals = (self.arrived or {}).get(join.join)
+            if arrivals is None:
+                continue
+            assert join.limits is not None
+            assert join.limits.timeout_s is not None
+            until = monotonic() + join.limits.timeout_s
+            root = run.root
+            if root.has_loop:
+                self.arm_join(join.join, arrivals, until)
+            else:
+                root.later = [*(root.later or ()), (run, join.join, arrivals, until)]
+
+    def arm_join(self, number: int, arrivals: list[Arrival], until: float) -> None:
+        """Start the timer of a join."""
+        run = cast("Run", self)
+        if run.task is None:
+            run.task = asyncio.current_task()
+        timers = self.timers
+        if timers is None:
+            timers = self.timers = {}
+        if number in timers:
+            timers[number].cancel()
+        loop = asyncio.get_running_loop()
+        timers[number] = loop.call_later(until - monotonic(), self._expire, number, arrivals)
+
+    def disarm_joins(self) -> None:
+        """Stop all timers of joins."""
+        for timer in (self.timers or {}).values():
+            timer.cancel()
+        self.timers = None
+
+    def _expire(self, number: int, arrivals: list[Arrival]) -> None:
+        run = cast("Run", self)
+        if not run.live or not run.root.live or (self.arrived or {}).get(number) is not arrivals:
+            return
+        made = len(self.ends)
+        try:
+            self.fire_early(number, self.ready, relation=EXPIRED)
+        except StepLimitReached as error:
+            run.abort(error)
+            return
+        self.tell_later(made)
+        run.crew = run.crew or Crew(run, self.ready, run.depth)
+        run.crew.spawn_all()
+
+    def tell_later(self, made: int) -> None:
+        """Have the ends since `made` told by whoever visits next."""
+        if self.attended and len(self.ends) > made:
+            self.ready.append((ATTEND, (made, len(self.ends)), None, ""))
+
+    def stop_visits(self, number: int) -> None:
+        """Stop the visits that could still reach a join. Without an event loop nothing can be interrupted."""
+        for visiting in list(self.visiting or ()):
+            if number in visiting.step.reach:
+                visiting.stop()
