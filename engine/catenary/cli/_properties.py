@@ -1,26 +1,21 @@
-"""The properties of a run (`global`): from an env file, from the environment, and from `--set`."""
+"""The properties of a run (`global`): from files, from the environment, and from `--set`."""
 
 from __future__ import annotations
 
 import os
-import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from catenary.cli._pairs import bad, put, typed_pair
+from catenary.properties import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from catenary.jsontext import Json
 
-PREFIX: Final = "CATENARY_GLOBAL__"
-"""Variables with this prefix are properties: `CATENARY_GLOBAL__MODELS__DEFAULT` is `global.models.default`."""
-
-_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][\w.\-]*)\s*=\s*(.*)", re.DOTALL)
-_QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*')\s*(?:#.*)?""")
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
+__all__ = ["PREFIX", "properties_of", "property_options", "put_variables", "read_env_file"]
 
 
 def property_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,11 +23,13 @@ def property_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in (
         click.option(
             "--env-file",
+            "--properties",
             "env_files",
             multiple=True,
             metavar="FILE",
             type=click.Path(exists=True, dir_okay=False),
-            help="A file of NAME=value lines for the environment, and of global.key=value lines. Repeatable.",
+            help="A JSON, YAML or TOML file of properties, or one of NAME=value lines for the environment and of"
+            " global.key=value lines. Repeatable.",
         ),
         click.option(
             "--set",
@@ -49,32 +46,28 @@ def property_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def properties_of(
     settings: Iterable[str], env_files: Iterable[str], sources: dict[str, str] | None = None
 ) -> dict[str, Json]:
-    """Give the properties: those of `--set` win over the environment, and it over the env files.
+    """Give the properties: those of `--set` win over the environment, and it over the files, of which the later win.
 
     The variables of the env files that the environment does not have are added to it.
 
     Args:
         settings: The texts of `--set`.
-        env_files: The paths of the env files, in their order.
+        env_files: The paths of the files, in their order.
         sources: Gets where each property came from, by its dotted key; the later one wins, as with the values.
 
     Raises:
         click.BadParameter: When an option or a line of a file cannot be read.
     """
+    from catenary.properties import keys_of
+
     properties: dict[str, Json] = {}
     sources = {} if sources is None else sources
     from_files: dict[str, str] = {}
     for path in env_files:
-        for name, value in read_env_file(path):
-            if name.startswith("global."):
-                put(properties, name.split(".")[1:], value, "--env-file")
-                sources[name.removeprefix("global.")] = path
-            elif name not in os.environ:
-                os.environ[name] = value
-                from_files[name] = f"{name} in {path}"
+        _put_file(properties, path, sources, from_files)
     put_variables(properties, os.environ)
     for name in sorted(os.environ):
-        keys = _keys(name)
+        keys = keys_of(name)
         if keys:
             sources[".".join(keys)] = from_files.get(name, f"environment variable {name}")
     for setting in settings:
@@ -88,58 +81,51 @@ def properties_of(
     return properties
 
 
+def _put_file(properties: dict[str, Json], path: str, sources: dict[str, str], from_files: dict[str, str]) -> None:
+    from pathlib import Path
+
+    from catenary.errors import ConfigError
+    from catenary.properties import STRUCTURED, leaves, merge, read_mapping
+
+    if Path(path).suffix.lower() in STRUCTURED:
+        try:
+            found = read_mapping(Path(path))
+        except ConfigError as error:
+            raise bad("--env-file", str(error)) from None
+        merge(properties, found)
+        sources.update(dict.fromkeys(leaves(found), path))
+        return
+    for name, value in read_env_file(path):
+        if name.startswith("global."):
+            put(properties, name.split(".")[1:], value, "--env-file")
+            sources[name.removeprefix("global.")] = path
+        elif name not in os.environ:
+            os.environ[name] = value
+            from_files[name] = f"{name} in {path}"
+
+
 def put_variables(properties: dict[str, Json], environment: Mapping[str, str]) -> None:
     """Put the variables with the prefix into the properties; a name all in capitals gives a key in small letters."""
+    from catenary.properties import keys_of
+
     for name in sorted(environment):
-        keys = _keys(name)
+        keys = keys_of(name)
         if keys:
             put(properties, keys, environment[name], f"environment variable {name}")
 
 
-def _keys(variable: str) -> list[str]:
-    """Give the keys of the property that an environment variable sets; none when it sets none."""
-    key = variable.removeprefix(PREFIX)
-    if key == variable or not key:
-        return []
-    return (key.lower() if key.isupper() else key).split("__")
-
-
 def read_env_file(path: str) -> list[tuple[str, str]]:
-    """Read the lines of an env file: `NAME=value`, quotes, `#` comments and `export` as shells have them.
-
-    Nothing is expanded. In double quotes, backslash escapes are read.
+    """Read the lines of an env file.
 
     Raises:
         click.BadParameter: When the file cannot be read, or a line is no assignment.
     """
     from pathlib import Path
 
+    from catenary.errors import ConfigError
+    from catenary.properties import read_env_lines
+
     try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()  # some editors begin with a mark
-    except OSError as error:
-        raise bad("--env-file", f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise bad("--env-file", f"{path} is not UTF-8 text") from None
-    pairs: list[tuple[str, str]] = []
-    for number, line in enumerate(map(str.strip, lines), start=1):
-        if not line or line.startswith("#"):
-            continue
-        match = _LINE.fullmatch(line)
-        value = _value(match[2]) if match else None
-        if match is None or value is None:
-            # The line is not shown: it may hold a key that nobody else should see.
-            raise bad("--env-file", f"{path}:{number}: the line is not of the form NAME=value")
-        pairs.append((match[1], value))
-    return pairs
-
-
-def _value(text: str) -> str | None:
-    if text[:1] not in {'"', "'"}:
-        return re.split(r"(?:^|\s)#", text, maxsplit=1)[0].strip()
-    match = _QUOTED.fullmatch(text)
-    if match is None:
-        return None
-    inner = match[1][1:-1]
-    if text[0] == "'":
-        return inner
-    return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), inner)
+        return read_env_lines(Path(path))
+    except ConfigError as error:
+        raise bad("--env-file", str(error)) from None

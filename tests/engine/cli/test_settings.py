@@ -213,3 +213,20 @@ def test_a_chain_with_changes_still_reads_files_beside_it(call: Call, chain_file
     chain = chain_file([("t", "exprTransform", {"expr": "1"})])
     (chain.parent / "note.txt").write_text("beside")
     assert call("run", chain, "--config", "t.expr=include('note.txt')").stdout == "beside\n"
+
+
+def test_properties_may_be_files_of_keys(tmp_path: Path) -> None:
+    keys, toml = tmp_path / "a.yaml", tmp_path / "b.toml"
+    keys.write_text("models: {default: small, limit: 3}\nregion: north\n")
+    toml.write_text("[models]\nlimit = 4\n")
+    sources: dict[str, str] = {}
+    properties = properties_of(["global.region=set"], [str(keys), str(toml)], sources)
+    assert properties == {"models": {"default": "small", "limit": 4}, "region": "set"}
+    assert sources == {"models.default": str(keys), "models.limit": str(toml), "region": "--set"}
+
+
+def test_file_of_keys_that_cannot_be_read_is_wrong_usage(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text("[")
+    with pytest.raises(click.BadParameter, match="line 1"):
+        properties_of([], [str(file)])
