@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from catenary.jsontext import Json, dumps_in_order, loads
 from catenary.message import Message
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from catenary.recording import RunRecord
+
+
+# Not null: a text with a null is written slowly, for it may stand for a number that is none.
+_OPEN: Final = -1
+_NO_ERROR: Final = 0
 
 
 def to_text(value: Json) -> str:
@@ -107,7 +112,7 @@ def _visit_out(visit: Visit, messages: _Messages) -> list[Json]:
         [[str(relation), messages.add(message)] for relation, message in visit.sent],
         visit.error,
         visit.started_ms,
-        visit.duration_s,
+        _OPEN if visit.duration_s is None else visit.duration_s,
         [[name, dict(data)] for name, data in visit.items],
     ]
 
@@ -127,17 +132,17 @@ def _visit_in(parts: list[Json], messages: list[Message]) -> Visit:
         sent=[(by, messages[int(one)]) for by, one in sent],
         error=error,
         started_ms=started,
-        duration_s=took,
+        duration_s=None if took == _OPEN else took,
         items=[(name, data) for name, data in items],
     )
 
 
 def _end_out(end: End, messages: _Messages) -> list[Json]:
-    error = None if end.error is None else str(end.error) or type(end.error).__name__
+    error = _NO_ERROR if end.error is None else str(end.error) or type(end.error).__name__
     return [end.node_id, str(end.relation), messages.add(end.message), error, end.gated, end.is_silent]
 
 
 def _end_in(parts: list[Json], messages: list[Message]) -> End:
     node_id, relation, message, error, gated, is_silent = parts
-    cause = None if error is None else NodeFailure(error)
+    cause = None if error == _NO_ERROR else NodeFailure(error)
     return End(node_id, NOTHING if is_silent else relation, messages[int(message)], cause, gated)
