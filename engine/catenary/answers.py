@@ -160,9 +160,9 @@ class Ask:
         if answer.relation and answer.relation not in self.relations:
             yield f"relation {answer.relation!r} is none of {', '.join(map(repr, self.relations))}"
         if self.schema is not None:
-            data = None if answer.data is NO_DATA else answer.data
-            told = "the data" if answer.data is not NO_DATA else "there is no data, and it"
-            yield from (_said(problem, told) for problem in problems(data, self.schema))
+            is_there = answer.data is not NO_DATA
+            place = "data" if is_there else "there is no data, and it"
+            yield from problems(answer.data if is_there else None, self.schema, place)
         if answer.data is not NO_DATA:
             yield from self._fit(answer.data, message)
 
@@ -302,7 +302,3 @@ def _same(before: Mapping[str, Json], after: Mapping[str, Json], name: str) -> b
         return False
     one, other = before[name], after[name]
     return one == other and isinstance(one, bool) == isinstance(other, bool)
-
-
-def _said(problem: str, told: str) -> str:
-    return problem.replace("the value", told, 1) if problem.startswith("the value") else f"{problem} in the data"

@@ -65,8 +65,8 @@ def place_answer(engine: Engine, run_id: str, node_id: str, parts: AnswerParts) 
         _check(stored.pause, given)
         if not store.answer(stored.pause.key, given):
             raise PauseError(f"{named(stored.pause.key)} is over: somebody else was quicker")
-    if _is_taken(store, stored):
-        return None
+        if _is_taken(store, stored):
+            return None
     return _take_up(engine, store, stored, given)
 
 
@@ -105,15 +105,13 @@ def _is_taken(store: PauseStore, stored: StoredPause) -> bool:
         False when it is gone before it did.
     """
     until = time.monotonic() + _PATIENCE_S
-    while store.is_held(stored):
-        if _state(store, stored) != "answered" or time.monotonic() > until:
+    while True:
+        present = store.find(*stored.pause.key)[0]
+        if present.state not in {"open", "answered"} or time.monotonic() > until:
             return True
+        if not store.is_held(present):
+            return False
         time.sleep(_LOOK_EVERY_S)
-    return _state(store, stored) not in {"open", "answered"}
-
-
-def _state(store: PauseStore, stored: StoredPause) -> str:
-    return store.find(*stored.pause.key)[0].state
 
 
 def _take_up(engine: Engine, store: PauseStore, stored: StoredPause, given: Answer) -> Resumption:
@@ -124,9 +122,11 @@ def _take_up(engine: Engine, store: PauseStore, stored: StoredPause, given: Answ
             f"{named(pause.key)} cannot be answered any more: the process of its run is gone, and {pause.inside}",
             hint="run the chain again; a wait at the top level of its chain can be answered later",
         )
-    given = store.find(*pause.key)[0].answer or given  # one that was handed in and not taken before counts
-    is_expired = given.relation == pause.ask.late and is_late(pause)
-    if not is_expired:
+    stored = store.find(*pause.key)[0]
+    is_expired = stored.answer is None and given.relation == pause.ask.late and is_late(pause)
+    if stored.answer is not None:
+        given = stored.answer  # it was handed in and not taken; it came first
+    elif not is_expired:
         _check_late(pause)
         pause.ask.check(given, pause.message)
     run_id = str(uuid.uuid4())

@@ -1,0 +1,244 @@
+"""Pauses in a file: answered from elsewhere, taken up when the process of the run is gone, by one only."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import catenary_components
+from catenary import Chain, Engine, Message, Outcome
+from catenary.errors import AnswererRefused, AnswerInvalid, PauseError
+from catenary.store import Database
+from catenary.store.owners import Owner, is_there
+from catenary.testing import FakeClock
+
+assert catenary_components.__doc__
+
+ASK: dict[str, Any] = {"use": "merge", "relations": ["Yes", "No"], "answerers": ["ann"], "schema": {"type": "object"}}
+DONE = {"mapping": {"n": "msg.n", "m": "msg.m", "by": "metadata._answerer"}}
+
+
+def engine_on(path: Path, **options: Any) -> Engine:
+    engine = Engine(**options)
+    engine.pauses.keep_in(path)
+    return engine
+
+
+def chain_of(engine: Engine, nodes: dict[str, tuple[str, dict[str, Any]]], ways: list[str]) -> Chain:
+    connections = [dict(zip(("fromId", "type", "toId"), way.split(), strict=True)) for way in ways]
+    written = [{"id": name, "type": kind, "configuration": settings} for name, (kind, settings) in nodes.items()]
+    return engine.load({"ruleChain": {"id": "x"}, "metadata": {"nodes": written, "connections": connections}})
+
+
+def asking(engine: Engine, **settings: Any) -> Chain:
+    nodes = {"w": ("wait", {**ASK, **settings}), "t": ("exprTransform", DONE)}
+    return chain_of(engine, nodes, ["w Yes t"])
+
+
+async def until_waiting(engine: Engine, number: int = 1) -> str:
+    while len(engine.pauses) < number:  # noqa: ASYNC110 - the test's own patience
+        await asyncio.sleep(0.005)
+    return next(iter(engine.pauses)).run_id
+
+
+async def left(engine: Engine, chain: Chain, message: Any, number: int = 1, **options: Any) -> str:
+    """Run a chain until it waits, and close its engine; give the id of the run."""
+    run = asyncio.ensure_future(chain.run(message, **options))
+    run_id = await until_waiting(engine, number)
+    await engine.close()
+    assert (await run).status == "paused"
+    return run_id
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+async def test_another_engine_answers_a_run_that_is_held(file: Path) -> None:
+    async with engine_on(file) as holder, engine_on(file) as other:
+        run = asyncio.ensure_future(asking(holder).run({"n": 1}))
+        run_id = await until_waiting(holder)
+        with pytest.raises(AnswererRefused):
+            await other.answer(run_id, "w", answerer="bob", data={})
+        with pytest.raises(AnswerInvalid):
+            await other.answer(run_id, "w", answerer="ann", data=[])
+        assert await other.answer(run_id, "w", answerer="ann", data={"m": 2}) is None
+        assert (await run).message.value == {"n": 1, "m": 2, "by": "ann"}
+        for engine in (holder, other):
+            with pytest.raises(PauseError, match="was answered already by ann"):
+                await engine.answer(run_id, "w", answerer="ann", data={})
+
+
+async def test_a_run_that_nobody_holds_goes_on_behind_the_node(file: Path) -> None:
+    first = engine_on(file)
+    run_id = await left(first, asking(first), Message({"n": 1}, "T", metadata={"k": "v"}))
+    async with engine_on(file) as other:
+        outcome = await other.answer(run_id, "w", answerer="ann", data={"m": 2})
+        assert outcome is not None
+        assert [(end.node_id, end.message.value) for end in outcome.ends] == [("t", {"n": 1, "m": 2, "by": "ann"})]
+        assert (outcome.message.type, outcome.message.metadata["k"]) == ("T", "v")
+        assert outcome.run_id != run_id
+        with pytest.raises(PauseError, match=f"was answered already by ann, in run {outcome.run_id}"):
+            await other.answer(run_id, "w", answerer="ann", data={})
+
+
+async def test_one_of_many_who_take_up_a_run_wins(file: Path) -> None:
+    first = engine_on(file)
+    run_id = await left(first, asking(first), {"n": 1})
+    engines = [engine_on(file) for _ in range(4)]
+    tried = await asyncio.gather(
+        *(engine.answer(run_id, "w", answerer="ann", data={"m": 1}) for engine in engines), return_exceptions=True
+    )
+    assert len([one for one in tried if isinstance(one, PauseError)]) == 3
+    (outcome,) = [one for one in tried if isinstance(one, Outcome)]
+    assert outcome.ok
+    for engine in engines:
+        await engine.close()
+
+
+async def test_the_chain_is_the_one_that_was_left_also_when_another_version_is_loaded(file: Path) -> None:
+    first = engine_on(file)
+    run_id = await left(first, asking(first), {"n": 1})
+    async with engine_on(file) as other:
+        chain_of(other, {"w": ("wait", ASK)}, [])
+        outcome = await other.answer(run_id, "w", answerer="ann", data={"m": 2})
+        assert outcome is not None
+        assert outcome.ends[0].node_id == "t"
+
+
+async def test_what_waits_in_a_loop_cannot_go_on_when_its_process_is_gone(file: Path) -> None:
+    first = engine_on(file)
+    chain = chain_of(first, {"l": ("for", {"range": "[1]", "do": "w"}), "w": ("wait", {})}, [])
+    run_id = await left(first, chain, {})
+    async with engine_on(file) as other:
+        with pytest.raises(PauseError, match="the process of its run is gone, and it waits inside a loop"):
+            await other.answer(run_id, "w")
+
+
+async def test_what_else_waits_in_the_run_waits_again_and_joins_wait_for_it(file: Path) -> None:
+    first = engine_on(file)
+    nodes = {
+        "f": ("fork", {}),
+        "a": ("wait", {"use": "merge"}),
+        "b": ("wait", {"use": "merge", "timeout": "1h"}),
+        "j": ("join", {"mergeToMap": True}),
+    }
+    ways = ["f Success a", "f Success b", "a Success j", "b Success j"]
+    run_id = await left(first, chain_of(first, nodes, ways), {"n": 1}, 2)
+    async with engine_on(file) as other:
+        going = asyncio.ensure_future(other.answer(run_id, "a", data={"a": 1}))
+        new_id = await until_waiting(other)
+        (pause,) = other.pauses
+        assert (pause.node_id, new_id != run_id) == ("b", True)
+        with pytest.raises(PauseError, match=f"waits elsewhere, in run {new_id}"):
+            await other.answer(run_id, "b")
+        await other.answer(new_id, "b", data={"b": 2})
+        outcome = await going
+        assert outcome is not None
+        assert outcome.message.value == {"n": 1, "a": 1, "b": 2}
+
+
+async def test_time_goes_on_while_nobody_holds_the_run(file: Path) -> None:
+    clock = FakeClock(start_ms=1000)  # long ago: by the clock of the machine the time is over
+    first = engine_on(file, clock=clock)
+    run_id = await left(first, asking(first, timeout="5s"), {"n": 1})
+    async with engine_on(file) as other:
+        with pytest.raises(PauseError, match="nobody answered in time") as caught:
+            await other.answer(run_id, "w", answerer="ann", data={})
+        assert "'Timeout'" in caught.value.hint
+        outcome = await other.answer(run_id, "w", relation="Timeout")
+        assert outcome is not None
+        assert [(end.node_id, str(end.relation)) for end in outcome.ends] == [("w", "Timeout")]
+
+
+async def test_a_run_that_ended_otherwise_leaves_nothing_to_answer(file: Path) -> None:
+    async with engine_on(file) as holder:
+        run = asyncio.ensure_future(asking(holder).run({}))
+        run_id = await until_waiting(holder)
+        run.cancel()
+        await asyncio.wait([run])
+        async with engine_on(file) as other:
+            with pytest.raises(PauseError, match="its run was stopped"):
+                await other.answer(run_id, "w", answerer="ann", data={})
+
+
+async def test_a_run_that_was_put_off_goes_on_in_the_same_engine(file: Path) -> None:
+    async with engine_on(file) as engine:
+        run = asyncio.ensure_future(asking(engine).run({"n": 1}))
+        run_id = await until_waiting(engine)
+        await engine.pauses.put_off(run_id)
+        assert (await run).status == "paused"
+        outcome = await engine.answer(run_id, "w", answerer="ann", data={"m": 2})
+        assert outcome is not None
+        assert outcome.message.value == {"n": 1, "m": 2, "by": "ann"}
+
+
+async def test_an_answer_that_was_not_taken_is_what_counts(file: Path) -> None:
+    first = engine_on(file)
+    run_id = await left(first, asking(first), {"n": 1})
+    async with engine_on(file) as other:
+        store = other.pauses.store
+        assert store is not None
+        from catenary.answers import Answer
+
+        assert store.answer((run_id, "w", 1), Answer(answerer="ann", data={"m": "handed in"}))
+        outcome = await other.answer(run_id, "w", answerer="ann", data={"m": "later"})
+        assert outcome is not None
+        assert outcome.message.value == {"n": 1, "m": "handed in", "by": "ann"}
+
+
+def test_an_owner_is_there_until_it_is_closed(tmp_path: Path) -> None:
+    store = tmp_path / "x.db"
+    owner = Owner(store)
+    assert is_there(store, owner.name)
+    assert is_there(store, owner.name)  # looking takes nothing away
+    owner.close()
+    owner.close()
+    assert not is_there(store, owner.name)
+    assert not is_there(store, "")
+
+
+def test_files_of_owners_that_are_gone_are_cleared_away(tmp_path: Path) -> None:
+    store = tmp_path / "x.db"
+    owner = Owner(store)
+    folder = tmp_path / "x.db-holders"
+    (folder / "gone.lock").touch()
+    another = Owner(store)
+    assert sorted(path.stem for path in folder.iterdir()) == sorted([owner.name, another.name])
+    owner.close()
+    another.close()
+
+
+def test_pauses_that_were_over_long_ago_are_forgotten(file: Path) -> None:
+    from catenary.store.pauses import PauseStore
+
+    with Engine() as engine:
+        chain = asking(engine)
+        database = Database(file)
+        store = PauseStore(database)
+        engine.pauses.keep_in(database)
+        from catenary.answers import Ask, Pause
+
+        for visit, changed in ((1, "1"), (2, "changed_ms")):
+            pause = Pause(
+                run_id="r",
+                chain_id="x",
+                chain_version=1,
+                node_id="w",
+                visit=visit,
+                ask=Ask(),
+                message=Message(""),
+                since_ms=0,
+            )
+            store.open(pause, chain).result()
+            sql = f"UPDATE pauses SET state = 'done', changed_ms = {changed} WHERE visit = {visit}"
+            database.write(lambda connection, sql=sql: connection.execute(sql))
+        again = PauseStore(database)
+        database.write(lambda connection: None)
+        assert [one.pause.visit for one in again.find("r", "w", None)] == [2]
+        store.close()
+        database.close()
