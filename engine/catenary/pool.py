@@ -275,6 +275,8 @@ class ChainPool:
             raise
 
     def _tell_closed(self, chain: Chain) -> None:
+        if chain.id not in self.present:  # its last runs may have kept something after it was taken out
+            self._engine.clear_cache(chain.id)
         self.notices.tell(self.notices.closed, chain)
 
     def _replace(self, before: Chain | None, chain: Chain, document: Document) -> None:
