@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from catenary.docsgen.chain import chain_page
 from catenary.docsgen.commands import command_pages
 from catenary.docsgen.components import component_pages
 from catenary.docsgen.errors import error_pages
@@ -46,6 +47,7 @@ def pages(root: Path, registry: Registry) -> dict[str, str]:
         found.update({f"{folder}/{name}": text for name, text in inside.items()})
     images = picture_pages(root, registry)
     return {
+        "docs/chain-reference.md": chain_page(),
         **{f"{_REFERENCE}/{name}": text for name, text in found.items()},
         **{f"{_IMAGES}/{name}": text for name, text in images.items()},
     }
@@ -79,6 +81,7 @@ def write(root: Path, wanted: dict[str, str]) -> list[Change]:
 
 def _index() -> str:
     rows = [
+        ("[The keys of a chain](../chain-reference.md)", "everything that may stand in a chain"),
         ("[Components](components/README.md)", "what nodes can be: options, relations, examples"),
         ("[Operators, names and limits](language.md)", "what expressions are made of"),
         ("[Functions](functions.md)", "what expressions and templates can call"),

@@ -79,11 +79,12 @@ def deprecation_of(field: FieldInfo) -> str:
     return f"Deprecated: {instead}." if instead else ""
 
 
-def _fields(config_type: type[Config]) -> list[Json]:
-    return [_field(name, field) for name, field in config_type.model_fields.items()]
+def _fields(config_type: type[Config]) -> list[dict[str, Any]]:
+    return [form_field(name, field) for name, field in config_type.model_fields.items()]
 
 
-def _field(name: str, field: FieldInfo) -> dict[str, Json]:
+def form_field(name: str, field: FieldInfo) -> dict[str, Any]:
+    """Give one field of settings, as in `form`."""
     kind = members(field.annotation)[0]
     nested = _nested(kind)
     return {
