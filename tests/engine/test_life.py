@@ -538,3 +538,97 @@ async def test_reload_under_ten_thousand_messages_in_flight_delays_loses_and_mix
     seen = [(outcome.message.metadata["first"], outcome.message.metadata["second"]) for outcome in outcomes]
     assert seen == [(1, 1)] * (many // 2) + [(2, 2)] * (many // 2)
     assert engine.get("c").version == 3
+
+
+# Threads, and runs inside runs
+
+
+@register("t/notClosed", category="test")
+class NotClosed(Component[Config]):
+    """Fails when it is used after it was closed."""
+
+    is_closed = False
+
+    def close(self):
+        self.is_closed = True
+
+    def run(self, ctx, msg):
+        if self.is_closed:
+            raise AssertionError("used after it was closed")
+        return SUCCESS
+
+
+def test_threads_run_a_chain_while_it_is_reloaded_again_and_again(engine):
+    whole = definition({"a": Kind("t/notClosed"), "b": Kind("t/notClosed")}, ["a b"])
+    engine.load(whole)
+    over = threading.Event()
+
+    def run(_):
+        count = 0
+        while not over.is_set():
+            engine.run_sync("c", "x").raise_for_error()
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(4) as threads:
+        runs = [threads.submit(run, number) for number in range(4)]
+        for _ in range(100):
+            engine.reload(whole)
+            engine.reload_node("c", whole["metadata"]["nodes"][0])
+        over.set()
+        assert all(done.result() for done in runs)
+    assert engine.get("c").version == 201
+
+
+async def test_sub_run_that_was_asked_for_before_a_reload_takes_the_new_version(engine):
+    load(engine, {"a": Kind("t/notClosed")}, id="inner")
+
+    async def outer(ctx, msg):
+        asked = [asyncio.create_task(ctx.run_chain("inner", msg)) for _ in range(2)]
+        engine.reload(definition({"b": Kind("t/notClosed")}, id="inner"))
+        ends = await asyncio.gather(*asked)
+        return SUCCESS, msg.with_data([end.node_id for [end] in ends])
+
+    load(engine, {"o": outer}, id="outer")
+    outcome = await engine.run("outer", "x")
+    assert outcome.raise_for_error().message.value == ["b", "b"]
+
+
+async def test_version_is_kept_open_while_a_sub_run_is_on_it(engine):
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def wait(ctx, msg):
+        entered.set()
+        await leave.wait()
+        return SUCCESS
+
+    async def outer(ctx, msg):
+        await ctx.run_chain("inner", msg)
+        return SUCCESS
+
+    load(engine, {"w": wait, "a": Kind("t/notClosed")}, ["w a"], id="inner")
+    load(engine, {"o": outer}, id="outer")
+    run = asyncio.create_task(engine.run("outer", "x"))
+    await entered.wait()
+    inner = engine.reload(definition({"b": None}, id="inner"))
+    assert inner.version == 2
+    leave.set()
+    (await run).raise_for_error()
+
+
+async def test_chain_that_is_taken_out_keeps_nothing_of_what_its_last_runs_stored(engine):
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def late(ctx, msg):
+        entered.set()
+        await leave.wait()
+        ctx.chain_cache.set("seen", 1)
+        return SUCCESS
+
+    load(engine, {"a": late})
+    run = asyncio.create_task(engine.run("c", "x"))
+    await entered.wait()
+    engine.remove("c")
+    leave.set()
+    assert (await run).ok
+    assert not engine.cache.has("c:seen")
