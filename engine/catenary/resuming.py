@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from catenary.answers import Answer
 from catenary.errors import PauseError
@@ -13,6 +13,8 @@ from catenary.options import Restart
 from catenary.pauses import Carried, named, several, unknown
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from catenary.answers import AnswerParts, Pause
     from catenary.chain import Chain
     from catenary.engine import Engine
@@ -161,11 +163,12 @@ class Resumption:
         self._stored = stored
         self._restart = restart
 
-    async def run(self, **options: Any) -> Outcome:
-        """Run it. The options are those of `Engine.run`."""
+    async def run(self, **options: Unpack[RunOptions]) -> Outcome:
+        """Run it. The options are those of `Engine.run`; where the run begins, its id and scope are its own."""
         chain, is_own = self._chain()
         try:
-            return await chain.run(self._stored.pause.message, **{**options, **self._options()})
+            options.update(self._options())
+            return await chain.run(self._stored.pause.message, **options)
         finally:
             if is_own:
                 await chain.close()
