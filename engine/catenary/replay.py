@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from catenary.errors import EngineError
+from catenary.masking import MASK
 from catenary.message import Message
 from catenary.relation import FAILURE, fail
 from catenary.runtime.emission import first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from catenary.chain import Chain
     from catenary.engine import Engine
@@ -139,6 +140,11 @@ class Replay:
     made: Chain | None = None
 
     @property
+    def has_masked_secrets(self) -> bool:
+        """True when the recorded version is run and a secret that stood in it is masked."""
+        return self.version == "recorded" and any(MASK in text for text in _texts(self.chain.to_dict()))
+
+    @property
     def options(self) -> dict[str, Any]:
         """The options of the run that say where it begins."""
         return {"start": self.start.node, "outputs": self.start.outputs} if self.start.node else {}
@@ -239,6 +245,15 @@ def _sent_by(visit: Visit) -> Sent:
         relation, _ = fail(visit.error, message)
         sent[-1] = relation, message
     return sent
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        inner = cast("Any", value.values() if isinstance(value, dict) else value)
+        for item in inner:
+            yield from _texts(item)
 
 
 def _visits_of(record: RunRecord, chain_id: str, node: str) -> list[Visit]:

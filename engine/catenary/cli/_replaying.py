@@ -133,6 +133,8 @@ def _tell(ready: Replay, record: RunRecord, file: str | None, *, is_changed: boo
         tell_warning("the chain has changed since the run was recorded; --version recorded runs it as it was")
     elif ready.differs and is_changed:
         click.echo("  with the changes of --config", err=True)
+    if ready.has_masked_secrets:
+        tell_warning("secrets of the chain are not recorded, so **** is in their place; give FILE to run it as it is")
 
 
 def message_of(ready: Replay, raw: bytes | None, options: Mapping[str, Any]) -> Message:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from tests.engine.store.records import parts_of
 
 from catenary import Engine
 from catenary.recording import MemoryRecorder
+from catenary.replay import replay
 from catenary.store import History
 
-if TYPE_CHECKING:
-    pass
-
-CHAIN = {
+CHAIN: dict[str, Any] = {
     "ruleChain": {"id": "hot"},
     "metadata": {
         "nodes": [
@@ -91,3 +90,20 @@ def test_a_chain_is_written_out_once_for_all_its_runs(tmp_path: Path):
         for _ in range(2):
             engine.run_sync("hot", {"t": 50})
         assert memory.records[0].definition is memory.records[1].definition
+
+
+def test_no_secret_is_in_the_file(tmp_path: Path):
+    chain = copy.deepcopy(CHAIN)
+    chain["metadata"]["nodes"][0]["name"] = "the key is hunter2-hunter2"
+    with Engine(history=tmp_path / "history.db") as engine:
+        engine.masker.add("hunter2-hunter2")
+        engine.load(chain)
+        engine.run_sync("hot", {"t": 50, "key": "hunter2-hunter2"})
+    with History(tmp_path / "history.db") as history:
+        record = history.get("last")
+        assert record.message.value == {"t": 50, "key": "****"}
+    assert not any(b"hunter2" in file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
+    with Engine() as engine:
+        again = replay(engine, record, version="recorded")
+        assert again.has_masked_secrets
+        again.close_sync()
