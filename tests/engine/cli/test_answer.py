@@ -1,0 +1,159 @@
+"""`catenary answer` and runs that wait, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from catenary.cli import main
+
+CHAIN = """
+ruleChain: {id: pay}
+metadata:
+  nodes:
+    - id: approve
+      type: wait
+      configuration:
+        title: Payment
+        prompt: "Pay ${msg.amount} EUR?"
+        relations: [Approved, Rejected]
+        answerers: [ann]
+        use: merge
+    - id: paid
+      type: exprTransform
+      configuration: {mapping: {paid: msg.amount, by: metadata._answerer, site: "'${global.site}'"}}
+  connections:
+    - {fromId: approve, toId: paid, type: Approved}
+"""
+LOOP = """
+ruleChain: {id: loop}
+metadata:
+  nodes:
+    - {id: each, type: for, configuration: {range: "[1, 2]", do: ask}}
+    - {id: ask, type: wait}
+  connections: []
+"""
+Start = Callable[..., "tuple[subprocess.Popen[str], str]"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def start(tmp_path: Path, store: Path) -> Generator[Start]:
+    """Start a chain in a process of its own; gives it when it waits, with the id of its run."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(text: str) -> tuple[subprocess.Popen[str], str]:
+        file = tmp_path / "chain.yaml"
+        file.write_text(text)
+        arguments = ["run", str(file), "-d", '{"amount": 5}', "--store", str(store), "--set", "global.site=north"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "catenary", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        started.append(process)
+        assert process.stderr is not None
+        told = ""
+        while "answer with:" not in told:
+            line = process.stderr.readline()
+            assert line, told
+            told += line
+        found = re.search(r"[0-9a-f-]{36}", told)
+        assert found, told
+        return process, found[0]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def catenary(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(part) for part in arguments])
+
+
+def test_another_process_answers(start: Start, store: Path) -> None:
+    process, run_id = start(CHAIN)
+    listed = catenary("answer", "--store", store)
+    assert "Pay 5 EUR?" in listed.stdout
+    assert f"catenary answer {run_id} approve --relation Approved --as ann --store {store}" in listed.stdout
+    refused = catenary("answer", run_id, "approve", "--as", "bob", "--store", store)
+    assert (refused.exit_code, "'bob' may not answer here" in refused.stderr) == (5, True)
+    wrong = catenary("answer", run_id, "approve", "--as", "ann", "--relation", "Maybe", "--store", store)
+    assert (wrong.exit_code, "relation 'Maybe' is none of" in wrong.stderr) == (1, True)
+    given = catenary("answer", run_id[:8], "approve", "--as", "ann", "-d", '{"amount": 4}', "--store", store)
+    assert (given.exit_code, given.stderr) == (0, "answered; the process of the run goes on\n")
+    out, _ = process.communicate(timeout=15)
+    assert (process.returncode, json.loads(out)) == (0, {"paid": 4, "by": "ann", "site": "north"})
+    again = catenary("answer", run_id, "approve", "--as", "ann", "--store", store)
+    assert (again.exit_code, "was answered already by ann" in again.stderr) == (1, True)
+    assert "nothing waits" in catenary("answer", "--store", store).stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
+def test_a_run_goes_on_when_its_process_is_gone(start: Start, store: Path, how: signal.Signals) -> None:
+    process, run_id = start(CHAIN)
+    process.send_signal(how)
+    out, told = process.communicate(timeout=15)
+    killed = how == signal.SIGKILL
+    assert (process.returncode, out) == (-9 if killed else 6, "")
+    assert killed or f"catenary answer {run_id} approve" in told
+    answer = ["answer", run_id, "approve", "--as", "ann", "--store", store, "--set", "global.site=south"]
+    given = catenary(*answer)
+    assert given.exit_code == 0, given.stderr
+    assert json.loads(given.stdout) == {"paid": 5, "by": "ann", "site": "south"}
+    assert "the process of the run is gone: it goes on here as run" in given.stderr
+    assert catenary(*answer).exit_code == 1
+
+
+def test_what_waits_in_a_loop_is_interrupted_and_cannot_go_on(start: Start, store: Path) -> None:
+    process, run_id = start(LOOP)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=15)
+    assert process.returncode == 130
+    given = catenary("answer", run_id, "ask", "--store", store)
+    assert (given.exit_code, "its run was stopped" in given.stderr) == (1, True)
+
+
+def test_what_waits_in_a_loop_of_a_killed_process_is_refused_with_the_reason(start: Start, store: Path) -> None:
+    process, run_id = start(LOOP)
+    process.kill()
+    process.communicate(timeout=15)
+    given = catenary("answer", run_id, "ask", "--visit", "1", "--store", store)
+    assert given.exit_code == 1
+    assert "the process of its run is gone, and it waits inside a loop" in given.stderr
+
+
+def test_the_list_is_also_json(start: Start, store: Path) -> None:
+    _, run_id = start(CHAIN)
+    (one,) = json.loads(catenary("answer", run_id, "--store", store, "--format", "json").stdout)
+    shown: dict[str, Any] = {name: one[name] for name in ("runId", "nodeId", "visit", "held", "relations")}
+    assert shown == {
+        "runId": run_id,
+        "nodeId": "approve",
+        "visit": 1,
+        "held": True,
+        "relations": ["Approved", "Rejected"],
+    }
+
+
+def test_a_store_that_is_not_there_is_told(tmp_path: Path) -> None:
+    given = catenary("answer", "x", "y", "--store", tmp_path / "none.db")
+    assert given.exit_code == 1
+    assert "there is no store" in given.stderr
