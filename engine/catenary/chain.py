@@ -8,7 +8,8 @@ from catenary.errors import EngineError
 from catenary.masking import secrets_in
 from catenary.pipelines import Pipelines
 from catenary.runtime.compiled import Compiled, Limits, compile_chain
-from catenary.runtime.entry import drive_by_hand, perform
+from catenary.runtime.entry import perform
+from catenary.runtime.loops import drive_by_hand
 from catenary.runtime.tape import recorded
 from catenary.runtime.watch import observed
 from catenary.runtime.weave import weave

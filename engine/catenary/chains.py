@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from catenary.folder import Folder, FolderReport
     from catenary.jsontext import Json
     from catenary.pool import ChainPool, Source
-    from catenary.runtime.entry import Loops
+    from catenary.runtime.loops import Loops
     from catenary.watching import FolderWatch, OnChange
 
 

@@ -17,7 +17,8 @@ from catenary.hooks import Hooks
 from catenary.host import EXPRESSIONS, SCRIPTS, HostLibrary
 from catenary.masking import Masker
 from catenary.pool import ChainPool
-from catenary.runtime.entry import Loops, perform
+from catenary.runtime.entry import perform
+from catenary.runtime.loops import Loops
 from catenary.stopping import GRACE_S
 
 if TYPE_CHECKING:

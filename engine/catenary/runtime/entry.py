@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from asyncio import CancelledError
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from catenary.events import RunCompleted, RunFailed, RunPaused, RunStarted, RunW
 from catenary.message import Message
 from catenary.outcome import Outcome
 from catenary.relation import Failed
-from catenary.runtime.begin import begin_with, first_step
+from catenary.runtime.begin import begin, begin_with, first_step
 from catenary.runtime.callbacks import Callbacks
 from catenary.runtime.run import CANCELLED, Halt, Run, ask_for_loop
 from catenary.runtime.scope import Scope
@@ -53,14 +52,8 @@ async def drive(run: Run) -> None:
         run.let_go()
 
 
-async def perform(  # noqa: C901 - what every run goes through, without a call more
-    chain: Chain,
-    message: Any,
-    options: RunOptions,
-    *,
-    has_loop: bool = True,
-) -> Outcome:
-    """Run a message through a chain and bring the run to its outcome.
+def perform(chain: Chain, message: Any, options: RunOptions, *, has_loop: bool = True) -> Coroutine[Any, Any, Outcome]:
+    """Run a message through a chain and bring the run to its outcome; to be awaited, or driven by hand.
 
     Raises:
         EngineError: When the chain is in service no more, or cannot be opened.
@@ -68,61 +61,119 @@ async def perform(  # noqa: C901 - what every run goes through, without a call m
     """
     if message.__class__ is not Message and not isinstance(message, Message):
         message = Message(message)
-    run = _new_run(chain, options)
-    chain.runs.add(run)  # before the look at `retired`: a version that has a run is not closed
-    while chain.retired:  # reloaded since somebody asked for this run
-        chain, run = await _on_successor(chain, run, options)
-    timeout = options.get("timeout") if options else None
+    bus = chain.engine.bus
+    if options or bus.listeners or bus.recorders or bus.hooks is not None or chain.run_aspects is not None:
+        return _perform_watched(chain, message, options, has_loop=has_loop)
+    return _perform_plain(chain, message, has_loop=has_loop)
+
+
+async def _perform_plain(chain: Chain, message: Message, *, has_loop: bool) -> Outcome:
+    """Perform a run that nobody told or asked anything: see `perform`."""
+    compiled = chain.compiled
+    run = Run(compiled)
+    if compiled.limits.stop_on_failure:
+        run.attended = True
     if not has_loop:
         run.has_loop = False
-    if timeout is not None:
-        _limit_time(run, timeout)
+    chain.runs.add(run)  # before the look at `retired`: a version that has a run is not closed
+    if chain.retired:  # reloaded since somebody asked for this run
+        chain.runs.discard(run)
+        await chain.close_if_idle(has_loop=has_loop)
+        return await perform(chain.successor(), message, {}, has_loop=has_loop)
     token: Token | None = None
     try:
         if chain.must_open:
             await open_rest(chain, run)
-        if run.watch is not None:
-            run.watch.publish(RunStarted, chain.id, message=message)
-        entry = run.compiled.entry
-        if entry is not None and not options and chain.run_aspects is None:
-            token = (entry, message, None, "")
+        if compiled.entry is not None:
+            token = (compiled.entry, message, None, "")
         else:
-            if chain.run_aspects is None:
-                _begin(run, message, options)
-            else:
-                message = await _begin_with_aspects(chain.run_aspects, run, message, options)
+            begin(run, message, None)
             if run.attended and run.ends:
-                await run.attend(0)  # nothing follows where it was to begin
+                await run.attend(0)  # a chain without nodes
             token = run.ready.pop() if run.ready else None
-        if token is not None and timeout is None:
+        if token is not None:
             token = run.glide(run.ready, token)
         if token is not None:
             await run.work(run.ready, None, token)
             if run.crew is not None:
                 await run.crew.settle()
-        if run.aspects is not None:
-            await run.aspects.completed(message)
     except BaseException as error:
         await _cut_short(chain, run, error, message)
-        if run.aspects is not None:
-            await run.aspects.completed(message)
     finally:
-        if token is not None or timeout is not None:
+        if token is not None:
             run.let_go()
-        if run.aspects is not None:
-            run.aspects.over()
-        if run.watch is not None:
-            await run.watch.later.settle(run)
-        if run.calls is not None:
-            await run.calls.over()
         chain.runs.discard(run)
         if chain.retired:
             await chain.close_if_idle(has_loop=run.has_loop)
-    outcome = Outcome(run, message)
+    return Outcome(run, message)
+
+
+async def _perform_watched(chain: Chain, message: Message, options: RunOptions, *, has_loop: bool) -> Outcome:
+    """Perform a run that has options, or that somebody looks at: see `perform`."""
+    run = _new_run(chain, options)
+    chain.runs.add(run)  # before the look at `retired`, as above
+    while chain.retired:
+        chain, run = await _on_successor(chain, run, options)
+    run.has_loop = has_loop
+    timeout = options.get("timeout")
+    if timeout is not None:
+        _limit_time(run, timeout)
+    raised: BaseException | None = None
+    try:
+        try:
+            await _go(chain, run, message, options)
+        except BaseException as error:
+            try:
+                await _cut_short(chain, run, error, message)
+            except BaseException as fault:
+                raised = fault
+            if run.aspects is not None and raised is None:
+                await run.aspects.completed(run.given or message)
+        return await _end(chain, run, run.given or message, raised)
+    finally:
+        run.let_go()
+        chain.runs.discard(run)
+        if chain.retired:
+            await chain.close_if_idle(has_loop=run.has_loop)
+
+
+async def _go(chain: Chain, run: Run, message: Message, options: RunOptions) -> None:
+    """Visit everything from the beginning to the last end."""
+    if chain.must_open:
+        await open_rest(chain, run)
     if run.watch is not None:
+        run.watch.publish(RunStarted, chain.id, message=message)
+    if chain.run_aspects is None:
+        _begin(run, message, options)
+    else:
+        run.given = await _begin_with_aspects(chain.run_aspects, run, message, options)
+    if run.attended and run.ends:
+        await run.attend(0)  # nothing follows where it was to begin
+    if run.ready:
+        await run.work(run.ready, None, run.ready.pop())
+        if run.crew is not None:
+            await run.crew.settle()
+    if run.aspects is not None:
+        await run.aspects.completed(run.given or message)
+
+
+async def _end(chain: Chain, run: Run, message: Message, raised: BaseException | None) -> Outcome:
+    """Tell everybody what a run came to, and give it. Raises: BaseException: what the run `raised`."""
+    run.let_go()
+    if run.aspects is not None:
+        run.aspects.over()
+    watch = run.watch
+    if watch is not None:
+        await watch.later.settle(run)
+    if run.calls is not None:
+        await run.calls.over()
+    outcome = Outcome(run, message)
+    if watch is not None and raised is None:
         _publish_outcome(chain, run, outcome)
     if run.calls is not None:
-        await run.calls.completed(run.watch.record if run.watch else None, chain, outcome)
+        await run.calls.completed(watch.record if watch else None, chain, outcome)
+    if raised is not None:
+        raise raised
     return outcome
 
 
@@ -221,11 +272,6 @@ def _publish_outcome(chain: Chain, run: Run, outcome: Outcome) -> None:
 def _new_run(chain: Chain, options: RunOptions) -> Run:
     """Make a run of a chain: on its observed compilation when somebody listens."""
     bus = chain.engine.bus
-    if not options and not bus.listeners and not bus.recorders and bus.hooks is None:
-        run = Run(chain.compiled)
-        if run.compiled.limits.stop_on_failure:
-            run.attended = True
-        return run
     watch = watch_of(chain, options)
     run = Run(chain.compiled if watch is None else watch.compiled_of(chain))
     run.attended = run.compiled.limits.stop_on_failure
@@ -241,59 +287,3 @@ def _new_run(chain: Chain, options: RunOptions) -> Run:
     if bus.hooks is not None or not options.keys().isdisjoint(_CALLBACKS):
         run.calls = Callbacks(run, options, bus.hooks)
     return run
-
-
-def drive_by_hand(coroutine: Coroutine[Any, Any, Outcome], loops: Loops) -> Outcome:
-    """Run a coroutine to its end without an event loop; when it asks for one, go on with it in a loop of its own.
-
-    Raises:
-        EngineError: When it needs an event loop and one is running in this thread already.
-    """
-    try:
-        coroutine.send(None)  # comes back only when `ask_for_loop` yields
-    except StopIteration as done:
-        return done.value
-    if asyncio._get_running_loop() is not None:
-        coroutine.close()
-        raise EngineError(
-            "run_sync() was called inside a running event loop, and the chain has nodes that wait",
-            hint="use `await engine.run(...)` there",
-        )
-    return loops.run(coroutine)
-
-
-class Loops:
-    """Event loops kept for `run_sync`, so that connections outlive one call. Safe to use from many threads."""
-
-    def __init__(self) -> None:
-        self._idle: list[asyncio.Runner] = []
-
-    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine to its end in an idle loop, or in a new one when all are busy."""
-        try:
-            runner = self._idle.pop()
-        except IndexError:  # not asked beforehand: another thread may be quicker
-            runner = asyncio.Runner()
-        try:
-            return runner.run(coroutine)
-        finally:
-            self._idle.append(runner)
-
-    def run_outside(self, name: str, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run what has an async form, too. Raises: EngineError: inside a running event loop."""
-        if asyncio._get_running_loop() is not None:
-            coroutine.close()
-            raise EngineError(
-                f"{name}_sync() was called inside a running event loop", hint=f"use `await engine.{name}()` there"
-            )
-        return self.run(coroutine)
-
-    @property
-    def are_kept(self) -> bool:
-        """True while there is a loop to close."""
-        return bool(self._idle)
-
-    def close(self) -> None:
-        """Close all idle loops. No event loop may run in this thread."""
-        while self._idle:
-            self._idle.pop().close()

@@ -58,6 +58,7 @@ class Run(EarlyRun):
         result: What an aspect put in the place of the message of the outcome, or None.
         depth: How deep the run is nested in others.
         stopping: Why the run is being stopped: one of the texts above, or None. Asked of the root.
+        given: The message as aspects let the run begin with it, or None.
         fault: The error of the kernel, or of the host's code, that ends this run.
         task: The asyncio task that drives the run, once somebody needs to know it.
         since: When the run last gave way to others between sub-runs, on the monotonic clock. Asked of the root.
@@ -82,6 +83,7 @@ class Run(EarlyRun):
     each: Callable[[End], Awaitable[None]] | None = None
     watch: Watch | None = None
     calls: Callbacks | None = None
+    given: Message | None = None
     aspects: AspectRun | None = None
     stopping: str | None = None
     fault: BaseException | None = None

@@ -11,7 +11,7 @@ from tests.engine.runtime.kit import Kind, SlowOpen, blocking, flow, join, line,
 
 from catenary import SUCCESS, Engine
 from catenary.errors import EngineError
-from catenary.runtime.entry import Loops
+from catenary.runtime.loops import Loops
 
 
 async def turn(ctx, msg):
