@@ -355,9 +355,7 @@ class Engine(Chains, ComponentHost, AspectHost):
         """
         return self.get(chain_id).stream(message, **options)
 
-    def map(
-        self, chain_id: str, items: Iterable[Any] | AsyncIterable[Any], **options: Any
-    ) -> AsyncGenerator[Outcome]:
+    def map(self, chain_id: str, items: Iterable[Any] | AsyncIterable[Any], **options: Any) -> AsyncGenerator[Outcome]:
         """Run each item through a chain and give the outcomes as they come; the options are those of `Chain.map`."""
         return self.get(chain_id).map(items, **options)
 
@@ -427,6 +425,7 @@ class Engine(Chains, ComponentHost, AspectHost):
     async def __aenter__(self) -> Self:
         if self._shared is not None:
             await self._shared.connect_waiting()
+        self._pool.loop = asyncio.get_running_loop()
         for chain in list(self._pool.present.values()):
             await chain.open_rest()
         return self

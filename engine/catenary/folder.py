@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -111,7 +111,8 @@ class Folder:
             look = _Look(self._chains, self.path, self._files)
             report = look.take_over()
             for chain_id in report.removed:
-                (remove or self._chains.remove)(chain_id)
+                with suppress(EngineError):  # the host is just stopping it
+                    (remove or self._chains.remove)(chain_id)
             return report
 
     def check(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, cast
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from catenary.engine import Engine
     from catenary.jsontext import Json
     from catenary.load import Document
+    from catenary.masking import Masker
 
     Source: TypeAlias = str | Path | dict[str, Json] | Document
 
@@ -51,6 +53,7 @@ class ChainPool:
         present: The present version of each chain, by id; one that is being stopped is still among them.
         retired: Earlier versions that are not closed yet.
         notices: Who is told of changes.
+        loop: The event loop on which chains were last loaded or opened.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -58,6 +61,7 @@ class ChainPool:
         self.retired: list[Chain] = []
         self.notices = Notices()
         self.closed = False
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._engine = engine
         self._loaded: dict[str, Loaded] = {}
         self._aliases: dict[str, list[str]] = {}
@@ -259,7 +263,7 @@ class ChainPool:
         chain = Chain(engine, chain_id, definition, nodes, environment, limits, aspects=aspects, before=before)
         failed = chain.open()
         if failed:
-            problems = [_open_problem(document, node_id, error) for node_id, error in failed]
+            problems = [_open_problem(document, node_id, error, engine.masker) for node_id, error in failed]
             raise ChainInvalid(problems, file=document.file) from failed[0][1]
         self._announce(chain)
         return chain
@@ -291,6 +295,7 @@ class ChainPool:
         own = chain.definition.id
         if own and own != chain.id:
             self._aliases.setdefault(own, []).append(chain.id)
+        self.loop = asyncio._get_running_loop() or self.loop
         self._loaded[chain.id] = Loaded(document.file, document.value)
         self.present[chain.id] = chain  # last: who looks it up sees all of it
 
@@ -304,6 +309,8 @@ class ChainPool:
 
     def _retire(self, chain: Chain) -> None:
         self.retired = [old for old in self.retired if not old.is_closed]
+        if chain.gate.loop is None:
+            chain.gate.loop = self.loop
         self.retired.append(chain)  # before it is closed: what cannot be closed here is closed later
         chain.retire()
 
@@ -315,8 +322,8 @@ def _taken(document: Document, name: str, present: Chain) -> ChainError:
     return ChainError(text, file=document.file, hint="use engine.reload(...) to replace it, or give it another id")
 
 
-def _open_problem(document: Document, node_id: str, error: Exception) -> Problem:
+def _open_problem(document: Document, node_id: str, error: Exception, masker: Masker) -> Problem:
     node = next(node for node in document.definition.with_chain_nodes().nodes if node.id == node_id)
     line, column = document.place_of_node(node_id)
-    text = f"node {node_id!r} ({node.type}) cannot be opened: {error}"
+    text = masker.text(f"node {node_id!r} ({node.type}) cannot be opened: {error}")
     return Problem("chain.open-failed", text, getattr(error, "hint", ""), document.file, line, column)

@@ -187,6 +187,31 @@ async def test_version_nobody_is_on_is_closed_on_the_event_loop_after_a_reload(e
     assert log == ["open a1", "close a1"]
 
 
+@register("t/closesLater", category="test")
+class ClosesLater(_Traced):
+    """Is opened at load and closed on an event loop."""
+
+    async def close(self):
+        await asyncio.sleep(0)
+        self.log.append(f"close {self.config.name}")
+
+
+@pytest.mark.parametrize("first", ["in the loop", "before the engine is entered"])
+async def test_what_closes_on_an_event_loop_is_closed_after_a_reload_in_a_thread(first, log):
+    engine = Engine()
+    if first == "in the loop":
+        engine.load(chain_of(["a1"], kind="t/closesLater"))
+    else:
+        await asyncio.to_thread(engine.load, chain_of(["a1"], kind="t/closesLater"))
+    async with engine:
+        await asyncio.to_thread(engine.reload, chain_of(["a2"], kind="t/closesLater"))
+        for _ in range(100):
+            if log:
+                break
+            await asyncio.sleep(0.01)
+        assert log == ["close a1"]
+
+
 # All
 
 
