@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from tests.cases import times
 
 from catenary import Engine
 from catenary.component import Component, Config, option
-from catenary.errors import SecretError
+from catenary.errors import ChainInvalid, SecretError
+from catenary.recording import MemoryRecorder
 from catenary.registry import Registry
 from catenary.secrets import decrypt, encrypt, encrypt_with, find_key, is_sealed
 
@@ -166,3 +168,72 @@ def test_a_secret_that_is_not_there_is_reported():
         (problem,) = [p for p in one.check(chain_of({"token": "${secrets.nope}"}, {})) if "nope" in p.text]
     assert problem.code == "chain.unresolved-placeholder"
     assert "ruleChain.configuration.secrets" in problem.hint
+
+
+HIDDEN = "hunter2-hunter2"
+
+
+class SecretBreaker(Component[SecretTakerConfig]):
+    """Fail with its option in the text, in `open` or in `run`."""
+
+    def open(self, ctx):
+        if self.config.parts:
+            raise ValueError(f"bad token {self.config.token}")
+
+    def run(self, ctx, msg):
+        raise ValueError(f"bad token {self.config.token}")
+
+
+def breaking(configuration, kind="test/secretBreaker"):
+    node = {"id": "a", "type": kind, "configuration": configuration}
+    head = {"id": "c", "configuration": {"secrets": {"pin": encrypt(HIDDEN, KEY)}}}
+    return {"ruleChain": head, "metadata": {"nodes": [node]}}
+
+
+@pytest.fixture
+def breaker():
+    registry = Registry()
+    registry.register("test/secretBreaker", category="test")(SecretBreaker)
+    registry.register("test/secretTaker", category="test")(SecretTaker)
+    with Engine(registry=registry, secret_key=KEY) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("configuration", "kind"),
+    [
+        ({"token": "${secrets.pin}", "parts": [{"a": "b"}]}, "test/secretBreaker"),
+        ({"expr": "'${secrets.pin}' +"}, "exprFilter"),
+        ({"jsScript": "return '${secrets.pin}' +"}, "jsFilter"),
+        ({"url": "${secrets.pin}", "readTimeoutMs": "${secrets.pin}"}, "restApiCall"),
+    ],
+)
+def test_no_problem_of_a_chain_shows_a_secret(breaker, configuration, kind):
+    with pytest.raises(ChainInvalid) as caught:
+        breaker.load(breaking(configuration, kind))
+    shown = f"{caught.value} {caught.value.hint} {caught.value.problems}"
+    assert HIDDEN not in shown
+
+
+def test_no_event_record_or_outcome_of_a_failure_shows_a_secret(breaker):
+    events, recorder = [], MemoryRecorder()
+    breaker.subscribe(events.append)
+    breaker.record(recorder)
+    outcome = breaker.load(breaking({"token": "${secrets.pin}"})).run_sync({})
+    assert "bad token" in str(outcome.error)
+    assert HIDDEN not in str(outcome.error)
+    assert HIDDEN not in repr([event.to_dict() for event in events])
+    assert HIDDEN not in repr(recorder.records)
+
+
+def test_a_message_that_has_a_secret_is_masked_where_it_is_told_of_and_not_where_it_goes(breaker, caplog):
+    events = []
+    breaker.subscribe(events.append)
+    source = breaking({"token": "${secrets.pin}"}, "test/secretTaker")
+    source["metadata"]["nodes"].append({"id": "log", "type": "log"})
+    source["metadata"]["connections"] = [{"fromId": "a", "toId": "log", "type": "Success"}]
+    with caplog.at_level(logging.INFO):
+        outcome = breaker.load(source).run_sync({})
+    assert outcome.message.value["token"] == HIDDEN
+    assert "Incoming message" in caplog.text
+    assert HIDDEN not in caplog.text + repr([event.to_dict() for event in events])

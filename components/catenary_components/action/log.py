@@ -41,9 +41,9 @@ class Log(Component[LogConfig]):
     """Write a line about a message to the log, at level INFO under the name `catenary.log`.
 
     The text is what the script returns. Its further lines begin with a tab and control characters are written as
-    escapes, so that no message can forge a line of the log. Without a script it is the payload and the metadata
-    as JSON, and no JavaScript is needed. The record has the fields `chain_id` and `node_id`. The message goes on
-    unchanged; a script that fails, or returns no string, sends it by `Failure`.
+    escapes, so that no message can forge a line of the log; secrets are masked. Without a script it is the payload and
+    the metadata as JSON, and no JavaScript is needed. The record has the fields `chain_id` and `node_id`. The message
+    goes on unchanged; a script that fails, or returns no string, sends it by `Failure`.
     """
 
     relations = (SUCCESS, FAILURE)
@@ -75,6 +75,7 @@ class Log(Component[LogConfig]):
         return SUCCESS
 
     def _write(self, ctx: Context, text: str) -> None:
+        text = ctx.chain.engine.masker.text(text)
         _logger.info("%s", text.translate(_CONTROLS), extra={"chain_id": ctx.chain_id, "node_id": ctx.node_id})
 
 

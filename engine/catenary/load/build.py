@@ -85,6 +85,10 @@ class _Builder:
             self._add_key("chain.unknown-key", (*base, *problem.path), problem.text, problem.hint)
         self._check_secrets(own, base)
         environment = environment_of(definition, self.settings)
+        if environment.secrets:
+            from catenary.masking import Masker
+
+            self.report.masker = Masker(environment.secrets.values())
         components: dict[str, type[Component[Any]]] = {}
         built: list[tuple[NodeDefinition, Component[Any]]] = []
         for path, node in zip(self.document.node_paths, definition.nodes, strict=True):

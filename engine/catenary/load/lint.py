@@ -18,21 +18,28 @@ if TYPE_CHECKING:
     from catenary.load.document import Document
     from catenary.load.places import Path, Place
     from catenary.load.settings import ChainSettings, Settings
+    from catenary.masking import Masker
 
 
 class Report:
-    """Collects the problems of one document, each at its place."""
+    """Collects the problems of one document, each at its place.
+
+    Attributes:
+        masker: Knows what must not be quoted, once that is known.
+    """
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.problems: list[Problem] = list(document.problems)
+        self.masker: Masker | None = None
 
     def add(self, code: str, path: Path, text: str, hint: str = "", *, place: Place | None = None) -> None:
         """Add a problem at a path of the document, or at an exact place."""
         line, column = place or self.document.places.of(path)
-        self.problems.append(
-            Problem(code, text, hint or hint_of(code), self.document.file, line, column, severity_of(code))
-        )
+        hint = hint or hint_of(code)
+        if self.masker is not None:
+            text, hint = self.masker.text(text), self.masker.text(hint)
+        self.problems.append(Problem(code, text, hint, self.document.file, line, column, severity_of(code)))
 
     def sorted(self, *, strict: bool) -> list[Problem]:
         """Give all problems in order of place; warnings as errors when `strict`."""
