@@ -49,12 +49,12 @@ class ChainTestItem(pytest.Item):
         cast("Any", super()).__init__(**known)
         self._suite = suite
         self._placed = placed
+        reason = skipped(suite, placed)
+        if reason:
+            self.add_marker(pytest.mark.skip(reason=reason))
 
     def runtest(self) -> None:
         """Run the case. Raises: CaseFailed: when it does not come out as expected."""
-        reason = skipped(self._suite, self._placed)
-        if reason:
-            pytest.skip(reason)
         result = asyncio.run(run_case(self._suite, self._placed))
         if result.problems:
             raise CaseFailed(result)

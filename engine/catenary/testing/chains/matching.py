@@ -75,7 +75,7 @@ def _in_mapping(expected: dict[str, Json], got: dict[str, Json], part: bool, way
         found += differences(value, got.get(key, ABSENT), part=part, way=f"{way}.{key}" if way else key)
     if not part:
         more = [key for key in got if key not in expected]
-        found += [f"{way}.{key}: not expected, got {shown(got[key])}" for key in more]
+        found += [f"{way}{'.' if way else ''}{key}: not expected, got {shown(got[key])}" for key in more]
     return found
 
 

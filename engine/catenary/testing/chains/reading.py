@@ -86,7 +86,7 @@ def read_suite(path: Path) -> SuiteFile:
     suite = _model(parsed, path, problems)
     cases = _cases(parsed, path, suite, problems) if suite else ()
     if suite is None or problems:
-        raise ChainInvalid(problems, file=str(path))
+        raise ChainInvalid(sorted(problems, key=lambda one: (one.line, one.column)), file=str(path))
     chain = _chain_of(parsed, path, suite)
     return SuiteFile(path, suite, chain, tuple(path.parent / other for other in suite.load), cases, parsed)
 

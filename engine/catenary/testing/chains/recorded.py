@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from catenary.component import info_of
 from catenary.errors import ChainError
-from catenary.load.yaml_text import parse_yaml
+from catenary.load.yaml_text import core_scalar, parse_yaml
 from catenary.testing.chains.standins import OUTSIDE
 
 if TYPE_CHECKING:
@@ -148,16 +148,22 @@ def with_case(text: str, case: Mapping[str, Json]) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """Write YAML; as JSON where the reader would take it for something else."""
+    """Write YAML; a text that the reader would take for something else gets quotes."""
     import yaml
 
-    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110)
-    try:
-        is_same = parse_yaml(text).value == value
-    except ChainError:
-        is_same = False
-    if is_same:
-        return text
-    import json
+    class Dumper(yaml.SafeDumper):
+        """Writes texts by the rules of the reader."""
 
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    def write_text(dumper: Any, text: str) -> Any:
+        style = "|" if "\n" in text else None if _reads_as_text(text) else '"'
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Dumper.add_representer(str, write_text)
+    return yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _reads_as_text(text: str) -> bool:
+    try:
+        return isinstance(core_scalar(text), str)
+    except ValueError:
+        return False

@@ -1,0 +1,89 @@
+"""Cases written from recorded runs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.engine.testing.chains.kit import CHAIN, put, results
+
+from catenary import Engine
+from catenary.errors import ChainError
+from catenary.load.yaml_text import parse_yaml
+from catenary.recording import MemoryRecorder
+from catenary.registry import Registry
+from catenary.testing import Answer, RecordingApi, serve
+from catenary.testing.chains.recorded import case_of, suite_text, with_case
+
+
+def recorded(data, answer, **metadata):
+    """Run the chain against an API. Returns: the record of the run."""
+    recorder = MemoryRecorder()
+    with serve(RecordingApi(default=answer)) as server, Engine({"site": "north"}) as engine:
+        chain = engine.load(CHAIN.replace("http://127.0.0.1:9", server.url))
+        chain.run_sync(data, recorder=recorder, **metadata)
+    return recorder.records[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "answer"),
+    [
+        ({"t": 50}, {"t": 1, "text": "a ${b} c"}),
+        ({"t": 20}, {}),
+        ({"t": 50}, Answer(status=503, body="closed")),
+        ("no json", {}),
+    ],
+)
+def test_case_repeats_the_run_without_the_outside(tmp_path, data, answer):
+    record = recorded(data, answer)
+    path = put(tmp_path, suite_text(case_of(record, Registry(), "again"), {"properties": {"site": "north"}}))
+    (result,) = results(path)
+    assert (result.problems, result.name) == ([], "again")
+
+
+def test_only_nodes_that_called_the_outside_get_a_mock():
+    case = case_of(recorded({"t": 50}, {"t": 1}), Registry())
+    assert list(case["mocks"]) == ["send"]
+    assert case["mocks"]["send"]["data"] == {"t": 1}
+    assert "mocks" not in case_of(recorded({"t": 1}, {}), Registry())
+
+
+def test_nodes_of_chains_inside_are_named_with_their_chain():
+    recorder = MemoryRecorder()
+    outer = {
+        "ruleChain": {"id": "outer"},
+        "metadata": {"nodes": [{"id": "f", "type": "flow", "configuration": {"targetId": "meter", "extend": True}}]},
+    }
+
+    async def run():
+        with serve(RecordingApi(default={"t": 1})) as server:
+            async with Engine({"site": "n"}) as engine:
+                engine.load(CHAIN.replace("http://127.0.0.1:9", server.url))
+                await engine.load(outer).run({"t": 50}, recorder=recorder)
+
+    asyncio.run(run())
+    case = case_of(recorder.records[0], Registry())
+    assert list(case["mocks"]) == ["meter:send"]
+    assert case["expect"]["path"] == ["f"]
+
+
+@pytest.mark.parametrize("indent", ["", "  ", "    "])
+def test_case_is_added_at_the_end_and_the_rest_stays(indent):
+    text = f"# mine\nproperties: {{a: 1}}\ncases:\n{indent}- name: a  # first\n{indent}  skip: no\n"
+    case = {"name": "b", "input": {"data": ["yes", "0o17", 1.5, None]}}
+    added = with_case(text, case)
+    assert added.startswith(text)
+    assert parse_yaml(added).value["cases"] == [{"name": "a", "skip": "no"}, case]
+
+
+def test_file_in_which_the_cases_are_not_last_is_refused():
+    with pytest.raises(ChainError, match="cannot be added"):
+        with_case("cases:\n  - name: a\nproperties: {a: 1}\n", {"name": "b"})
+
+
+def test_texts_stay_texts():
+    value = {
+        "name": "x",
+        "input": {"data": {"a": "0o17", "b": "1e5", "c": "on", "d": "~", "e": "2026-01-01", "f": "=a"}},
+    }
+    assert parse_yaml(suite_text(value, {})).value["cases"] == [value]
