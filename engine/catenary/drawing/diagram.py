@@ -16,6 +16,9 @@ Shape: TypeAlias = Literal["box", "join", "end", "chain", "missing"]
 
 UNKNOWN: Final = "unknown"
 
+RUNS: Final = "runs"
+"""The label of what a node runs itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -40,11 +43,15 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Where messages leave a box: the relations that lead to the same targets share one."""
+    """Where messages leave a box: the relations that lead to the same targets share one.
+
+    With `inner` it is no connection: the node runs the targets itself, as its options say.
+    """
 
     source: str
     relations: tuple[str, ...]
     targets: tuple[str, ...]
+    inner: bool = False
 
     @property
     def label(self) -> str:
@@ -73,7 +80,7 @@ def diagram_of(definition: ChainDefinition, registry: Registry) -> Diagram:
     nodes = {node.id: node for node in reversed(definition.nodes)}
     ordered = [node for node in definition.nodes if nodes[node.id] is node]
     connections = [*definition.connections, *definition.rule_chain_connections]
-    ports = _ports(connections)
+    ports = _ports(connections) + _inner_ports(ordered, registry, set(nodes))
     first = definition.first_node or (definition.nodes[0] if definition.nodes else None)
     entry = first.id if first else ""
     reached = _reached(entry, ports)
@@ -107,6 +114,20 @@ def _ports(connections: list[Connection]) -> tuple[Port, ...]:
     return tuple(
         Port(source, tuple(names), tuple(targets[source, names[0]])) for (source, _), names in relations.items()
     )
+
+
+def _inner_ports(nodes: list[NodeDefinition], registry: Registry, known: set[str]) -> tuple[Port, ...]:
+    """Give, for nodes whose options name others, what they run."""
+    from catenary.load.node_names import nodes_named
+
+    found: list[Port] = []
+    for node in nodes:
+        component = registry.find(node.type)
+        named = nodes_named(component.config_type(), node.configuration) if component else []
+        targets = tuple(dict.fromkeys(name for name in named if name in known and name != node.id))
+        if targets:
+            found.append(Port(node.id, (RUNS,), targets, inner=True))
+    return tuple(found)
 
 
 def _reached(entry: str, ports: tuple[Port, ...]) -> set[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from catenary.drawing.palette import INK, tint_of
+from catenary.drawing.palette import FAILURE_LINE, INK, tint_of
 from catenary.drawing.text import printable
 
 if TYPE_CHECKING:
     from catenary.drawing.diagram import Box, Diagram, Shape
+    from catenary.drawing.overlay import Overlay
 
 _SHAPES: Final[dict[Shape, tuple[str, str]]] = {
     "box": ("[", "]"),
@@ -19,30 +20,43 @@ _SHAPES: Final[dict[Shape, tuple[str, str]]] = {
 }
 
 
-def mermaid(diagram: Diagram) -> str:
-    """Write a diagram as a Mermaid flowchart, the same text for the same diagram."""
+def mermaid(diagram: Diagram, overlay: Overlay | None = None) -> str:
+    """Write a diagram as a Mermaid flowchart, the same text for the same diagram and the same run."""
     names = {box.id: f"n{index}" for index, box in enumerate(diagram.boxes)}
     heading = diagram.name or diagram.id
     lines = ["---", f'title: "{_quoted(heading)}"', "---"] if heading else []
     lines.append("flowchart LR")
-    lines += [f"  {names[box.id]}{_shown(box)}" for box in diagram.boxes]
+    lines += [f"  {names[box.id]}{_shown(box, overlay)}" for box in diagram.boxes]
     if diagram.entry:
         lines += ["  start(( ))", f"  start --> {names[diagram.entry]}", f"  style start fill:{INK},stroke:{INK}"]
     for port in diagram.ports:
         for target in port.targets:
-            lines.append(f'  {names[port.source]} -->|"{_escaped(port.label)}"| {names[target]}')
+            taken = overlay.taken(port, target) if overlay else 0
+            label = port.label + (f" {taken}x" if taken else "")
+            arrow = "-.->" if port.inner or (overlay and not taken) else "==>" if taken else "-->"
+            lines.append(f'  {names[port.source]} {arrow}|"{_escaped(label)}"| {names[target]}')
     for category in sorted({box.category for box in diagram.boxes}):
         tint = tint_of(category)
         members = ",".join(names[box.id] for box in diagram.boxes if box.category == category)
         lines.append(f"  classDef {_class(category)} fill:{tint.soft},stroke:{tint.strong},color:{INK}")
         lines.append(f"  class {members} {_class(category)}")
     lines += [f"  style {names[box.id]} stroke-dasharray:5 4" for box in diagram.boxes if not box.reached]
+    if overlay is not None:
+        for box in diagram.boxes:
+            count = overlay.nodes.get(box.id)
+            if count is None:
+                lines.append(f"  style {names[box.id]} opacity:0.4")
+            elif count.failed:
+                lines.append(f"  style {names[box.id]} stroke:{FAILURE_LINE},stroke-width:4px")
     return "\n".join(lines) + "\n"
 
 
-def _shown(box: Box) -> str:
+def _shown(box: Box, overlay: Overlay | None) -> str:
     left, right = _SHAPES[box.shape]
     parts = [f"<b>{_escaped(box.name or box.id)}</b>", *([_escaped(box.id)] if box.name else []), _escaped(box.type)]
+    count = overlay.nodes.get(box.id) if overlay else None
+    if count is not None:
+        parts.append(_escaped(count.label))
     return f'{left}"{"<br/>".join(parts)}"{right}'
 
 

@@ -11,6 +11,9 @@ INK: Final = "#1f2328"
 PALE_INK: Final = "#57606a"
 LINE: Final = "#6e7781"
 FAILURE_LINE: Final = "#d1636c"
+FAILURE_INK: Final = "#b3202c"
+PALE_LINE: Final = "#c8ced5"
+TAKEN: Final = "#0b5fae"
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,14 @@ class Layout:
 
 
 def place(diagram: Diagram) -> Layout:
-    """Lay a picture out: in columns from left to right, broken into rows where it gets too wide."""
+    """Lay a picture out: in columns from left to right, broken into rows where it gets too wide.
+
+    A very large one is laid out quickly, as `place_quickly` does it.
+    """
+    from catenary.drawing.grid import LARGE, place_quickly
+
+    if len(diagram.boxes) >= LARGE:
+        return place_quickly(diagram)
     ports: dict[str, list[Port]] = {}
     for port in diagram.ports:
         ports.setdefault(port.source, []).append(port)

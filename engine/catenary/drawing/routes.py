@@ -23,12 +23,19 @@ _BEFORE_CORRIDOR: Final = 6.0
 class Line:
     """A line through points. Between points of the same height, and above each other, it is straight with rounded
     corners; else it is a curve that begins and ends level. With an `arrow` the last point is at the edge of a box.
-    `failure` is true when nothing but `Failure` takes this line."""
+    `failure` is true when nothing but `Failure` takes this line; `ways` are the connections that run on it, each as
+    its port and the id of its target."""
 
     points: tuple[tuple[float, float], ...]
     arrow: bool
     back: bool = False
     failure: bool = False
+    ways: tuple[tuple[Port, str], ...] = ()
+
+    @property
+    def inner(self) -> bool:
+        """True when nothing but nodes that run others takes this line."""
+        return bool(self.ways) and all(port.inner for port, _ in self.ways)
 
 
 class Router:
@@ -121,15 +128,17 @@ class Router:
         """Give the lines. `heights` says at which y messages leave by a port."""
         found: dict[tuple[Port | Unit, Unit], Line] = {}
         mixed: set[tuple[Port | Unit, Unit]] = set()
+        ways: dict[tuple[Port | Unit, Unit], list[tuple[Port, str]]] = {}
         for row in dict.fromkeys(self._rows):
-            for (port, _), way in row.group.hops.items():
+            for (port, target), way in row.group.hops.items():
                 for unit, following in itertools.pairwise(way):
                     key = (unit if unit.box is None else port, following)
                     if key not in found:
                         found[key] = self._on(unit, following, heights[port] if unit.box else unit.middle)
+                    ways.setdefault(key, []).append((port, target))
                     if not port.is_failure:
                         mixed.add(key)
-        onward = [replace(line, failure=key not in mixed) for key, line in found.items()]
+        onward = [replace(line, failure=key not in mixed, ways=tuple(ways[key])) for key, line in found.items()]
         return [*onward, *self._lines_back(heights)]
 
     def _on(self, unit: Unit, following: Unit, height: float) -> Line:
@@ -159,7 +168,8 @@ class Router:
                 points += [(margin, level), (margin, home_level)]
             height = target.middle + _BACK_BELOW_MIDDLE
             points += [(in_x, home_level), (in_x, height), (target.left + _inset(target), height)]
-            lines.append(Line(tuple(points), arrow=True, back=True, failure=port.is_failure))
+            way = (port, target.box.id if target.box else "")
+            lines.append(Line(tuple(points), arrow=True, back=True, failure=port.is_failure, ways=(way,)))
         return lines
 
 

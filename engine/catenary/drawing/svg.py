@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from catenary.drawing.outline import curve, polygon
-from catenary.drawing.palette import FAILURE_LINE, FRAME, GROUND, INK, LINE, PALE_INK, relation_tint, tint_of
+from catenary.drawing.palette import (
+    FAILURE_INK,
+    FAILURE_LINE,
+    FRAME,
+    GROUND,
+    INK,
+    LINE,
+    PALE_INK,
+    PALE_LINE,
+    TAKEN,
+    relation_tint,
+    tint_of,
+)
 from catenary.drawing.sizes import ARROW, LABEL_HEIGHT, MARGIN, SMALL, TITLE, label_room, text_room, title_lines
 from catenary.drawing.sizes import LINE as LINE_HEIGHT
 from catenary.drawing.text import fit, printable, width_of
@@ -15,15 +27,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from catenary.drawing.diagram import Box, Diagram, Port
+    from catenary.drawing.overlay import Count, Overlay
     from catenary.drawing.placing import Layout, Placed
+    from catenary.drawing.routes import Line
 
 _SANS: Final = "Segoe UI, Helvetica Neue, Helvetica, Arial, sans-serif"
 _MONO: Final = "SFMono-Regular, Consolas, Liberation Mono, Menlo, monospace"
 _SLANT: Final = 12.0
 
 
-def svg(layout: Layout) -> str:
-    """Write a picture as an SVG document, the same text for the same picture."""
+def svg(layout: Layout, overlay: Overlay | None = None) -> str:
+    """Write a picture as an SVG document, the same text for the same picture.
+
+    Args:
+        layout: The picture.
+        overlay: A run to be shown on it: what it did not take is pale, what it took has counts, times and errors.
+    """
     width, height = layout.width, layout.height
     heading = heading_of(layout.diagram)
     parts = [
@@ -35,10 +54,11 @@ def svg(layout: Layout) -> str:
         f"<desc>{_text(_description(layout.diagram))}</desc>",
         _tag("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, rx=10, fill=GROUND, stroke=FRAME),
         _write(heading, MARGIN, MARGIN + 8, size=16, room=width - 2 * MARGIN),
-        *_lines(layout),
+        *_about_run(layout, overlay),
+        *_lines(layout, overlay),
         *_start(layout),
-        *(part for box, at in layout.boxes for part in _box(box, at)),
-        *(part for port, at in layout.labels for part in _label(port, at)),
+        *(part for box, at in layout.boxes for part in _box(box, at, overlay)),
+        *(part for port, at in layout.labels for part in _label(port, at, overlay)),
         *_legend(layout),
         "</svg>",
     ]
@@ -56,15 +76,36 @@ def _description(diagram: Diagram) -> str:
     return f"Nodes: {nodes or 'none'}. Connections: {ways or 'none'}."
 
 
-def _lines(layout: Layout) -> Iterator[str]:
-    """Draw the lines, those of failures first, so that others lie above them."""
-    lines = sorted(layout.lines, key=lambda line: not line.failure)
+def _about_run(layout: Layout, overlay: Overlay | None) -> Iterator[str]:
+    if overlay is not None:
+        room = layout.width - 2 * MARGIN
+        yield _write(overlay.heading, MARGIN, MARGIN + 26, size=SMALL, room=room, colour=PALE_INK)
+
+
+def _lines(layout: Layout, overlay: Overlay | None) -> Iterator[str]:
+    """Draw the lines, those of failures first and those that a run took last, so that others lie above them."""
+    taken = {line: _taken(line, overlay) for line in layout.lines}
+    lines = sorted(layout.lines, key=lambda line: (taken[line] is True, not line.failure))
+    tips: dict[tuple[float, float], str] = {}
     for line in lines:
         path = curve(line.points, ARROW - 3 if line.arrow else 0)
-        yield _tag("path", d=path, fill="none", stroke=FAILURE_LINE if line.failure else LINE, stroke_width=1.6)
-    tips = {line.points[-1]: FAILURE_LINE if line.failure else LINE for line in lines if line.arrow}
+        colour = FAILURE_LINE if line.failure else LINE
+        look: dict[str, str | float] = {"stroke": colour, "stroke_width": 1.6}
+        if taken[line] is not None:
+            colour = (FAILURE_INK if line.failure else TAKEN) if taken[line] else PALE_LINE
+            look = {"stroke": colour, "stroke_width": 2.6 if taken[line] else 1.2}
+        if line.inner:
+            look["stroke_dasharray"] = "2 4"
+        yield _tag("path", d=path, fill="none", **look)
+        if line.arrow:
+            tips[line.points[-1]] = colour
     for (x, y), colour in tips.items():
         yield _arrow(x, y, colour)
+
+
+def _taken(line: Line, overlay: Overlay | None) -> bool | None:
+    """Tell whether a run took a line; `None` without a run."""
+    return None if overlay is None else any(overlay.taken(port, target) for port, target in line.ways)
 
 
 def _start(layout: Layout) -> Iterator[str]:
@@ -81,10 +122,14 @@ def _arrow(x: float, y: float, colour: str) -> str:
     return _tag("polygon", points=points, fill=colour)
 
 
-def _box(box: Box, at: Placed) -> Iterator[str]:
+def _box(box: Box, at: Placed, overlay: Overlay | None) -> Iterator[str]:
     tint = tint_of(box.category)
-    yield f"<g><title>{_text(_tooltip(box))}</title>"
-    yield from _outline(box, at, tint.strong, tint.soft)
+    count = overlay.nodes.get(box.id) if overlay else None
+    pale = ' opacity="0.45"' if overlay and count is None else ""
+    if pale:
+        yield _under(at, at.height / 2 if box.shape == "end" else 8.0)
+    yield f"<g data-node={quoteattr(printable(box.id))}{pale}><title>{_text(_tooltip(box, count))}</title>"
+    yield from _outline(box, at, FAILURE_INK if count and count.failed else tint.strong, tint.soft)
     titles = title_lines(box)
     rows = len(titles) + 1 + bool(box.name)
     middle = at.left + at.width / 2
@@ -97,12 +142,31 @@ def _box(box: Box, at: Placed) -> Iterator[str]:
         yield _write(box.id, middle, y, size=SMALL, colour=PALE_INK, monospace=True, room=room, middle=True)
         y += LINE_HEIGHT
     yield _write(box.type, middle, y, size=SMALL, colour=tint.strong, room=room, middle=True)
+    if count is not None:
+        yield from _badge(count, at)
     yield "</g>"
 
 
-def _tooltip(box: Box) -> str:
+def _under(at: Placed, radius: float) -> str:
+    """Cover the lines below something pale."""
+    return _tag("rect", x=at.left, y=at.top, width=at.width, height=at.height, rx=min(radius, 26.0), fill=GROUND)
+
+
+def _badge(count: Count, at: Placed) -> Iterator[str]:
+    """Write what a run did at a node on the upper edge of its box."""
+    colour = FAILURE_INK if count.failed else TAKEN
+    width = width_of(count.label, SMALL) + 14
+    left = at.left + at.width - width + 8
+    yield _tag("rect", x=left, y=at.top - 10, width=width, height=LABEL_HEIGHT, rx=LABEL_HEIGHT / 2, fill=colour)
+    yield _write(count.label, left + width / 2, at.top + 3, size=SMALL, colour=GROUND, room=width, middle=True)
+
+
+def _tooltip(box: Box, count: Count | None) -> str:
     name = f"{box.name} [{box.id}]" if box.name else box.id
-    return f"{name}: {box.type}" + ("" if box.reached else ", not reached from the first node")
+    told = f"{name}: {box.type}" + ("" if box.reached else ", not reached from the first node")
+    if count is not None:
+        told += f"; {count.visits} visits, {count.failed} failed, {count.label}"
+    return told + (f"; {count.error}" if count and count.error else "")
 
 
 def _outline(box: Box, at: Placed, strong: str, soft: str) -> Iterator[str]:
@@ -119,9 +183,13 @@ def _outline(box: Box, at: Placed, strong: str, soft: str) -> Iterator[str]:
         yield _tag("rect", **inner, rx=max(min(radius, 26.0) - 3.5, 0), fill="none", stroke=strong, stroke_width=0.8)
 
 
-def _label(port: Port, at: Placed) -> Iterator[str]:
+def _label(port: Port, at: Placed, overlay: Overlay | None) -> Iterator[str]:
     tint = relation_tint(port.relations)
-    yield f"<g><title>{_text(port.label)}</title>"
+    taken = overlay.taken(port) if overlay else 0
+    pale = ' opacity="0.45"' if overlay and not taken else ""
+    if pale:
+        yield _under(at, LABEL_HEIGHT / 2)
+    yield f"<g{pale}><title>{_text(port.label)}{f', {taken} times' if taken else ''}</title>"
     yield _tag(
         "rect", x=at.left, y=at.top, width=at.width, height=at.height, rx=LABEL_HEIGHT / 2, fill=tint.soft,
         stroke=tint.strong, stroke_width=0.7,

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from catenary.load.names import did_you_mean, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from catenary.load.lint import Report
     from catenary.load.places import Path
@@ -52,6 +52,16 @@ class NodeNames:
         for cycle in cycles(list(self._known), list(self._runs)):
             path, label = self._runs[cycle[0], cycle[1]]
             self._report.add("config.runs-itself", path, f"{label}: the node runs itself: {' -> '.join(cycle)}")
+
+
+def nodes_named(config_type: type[Any], configuration: Mapping[str, Any]) -> list[str]:
+    """Give the ids of the nodes that a configuration names, in the order written; none when it cannot be read."""
+    from catenary.load.decode import decode
+
+    if not _may_name(config_type):
+        return []
+    settings, _, _ = decode(config_type, dict(configuration), None)
+    return [] if settings is None else [node for _, named in _named(settings, ()) for node in named.named_nodes]
 
 
 @lru_cache(maxsize=1024)

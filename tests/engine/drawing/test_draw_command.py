@@ -55,7 +55,7 @@ def test_another_suffix_is_wrong_usage(file: Path) -> None:
     result = call(file, "-o", file.with_name("c.png"))
 
     assert result.exit_code == 2
-    assert "must end in .svg or .mmd" in result.stderr
+    assert "must end in .svg, .html or .mmd" in result.stderr
 
 
 def test_a_folder_that_is_not_there_is_told_in_a_sentence(file: Path) -> None:
