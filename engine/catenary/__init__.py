@@ -38,18 +38,23 @@ if TYPE_CHECKING:
     )
     from catenary.expr import Expression, Script, Template
     from catenary.message import BINARY, JSON, TEXT, Message
+    from catenary.options import Restart, RunInfo, RunOptions
     from catenary.outcome import End, Outcome
     from catenary.relation import (
         DEFAULT,
         FAILURE,
         FALSE,
+        LATE,
         STREAM,
         SUCCESS,
         TRUE,
+        EndHere,
         NodeFailure,
+        OrElse,
         Relation,
         fail,
     )
+    from catenary.runtime.again import Again
 
 _HOMES = {
     "catenary.aspects": "Aspect Objection",
@@ -64,8 +69,10 @@ _HOMES = {
     ),
     "catenary.expr": "Expression Script Template",
     "catenary.message": "BINARY JSON TEXT Message",
+    "catenary.options": "Restart RunInfo RunOptions",
     "catenary.outcome": "End Outcome",
-    "catenary.relation": "DEFAULT FAILURE FALSE STREAM SUCCESS TRUE NodeFailure Relation fail",
+    "catenary.relation": "DEFAULT FAILURE FALSE LATE STREAM SUCCESS TRUE EndHere NodeFailure OrElse Relation fail",
+    "catenary.runtime.again": "Again",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
@@ -111,17 +118,24 @@ __all__ = [  # noqa: RUF022 - in the order of the imports above
     "JSON",
     "TEXT",
     "Message",
+    "Restart",
+    "RunInfo",
+    "RunOptions",
     "End",
     "Outcome",
     "DEFAULT",
     "FAILURE",
     "FALSE",
+    "LATE",
     "STREAM",
     "SUCCESS",
     "TRUE",
+    "EndHere",
     "NodeFailure",
+    "OrElse",
     "Relation",
     "fail",
+    "Again",
 ]
 
 

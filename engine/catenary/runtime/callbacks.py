@@ -82,18 +82,19 @@ class Callbacks:
     async def _call(self, callback: Callable[..., Any], *arguments: Any) -> None:
         """Call what the host gave. What it raises is logged: it is no concern of the run."""
         run = self._run
-        task, asked = None, 0
+        task = asyncio.current_task() if run.has_loop else None
+        asked = task.cancelling() if task else 0
         try:
             waiting = callback(*arguments)
             if waiting is None:
                 return
             if not run.has_loop:
                 await ask_for_loop(run)
-            task = asyncio.current_task()
-            asked = task.cancelling() if task else 0
+                task = asyncio.current_task()
+                asked = task.cancelling() if task else 0
             await waiting
         except CancelledError:
-            if task is None or task.cancelling() > asked:
+            if task is not None and task.cancelling() > asked:
                 raise
             logger.exception("a callback of a run was cancelled", extra={"run_id": run.id})
         except Exception:

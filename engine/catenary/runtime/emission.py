@@ -29,13 +29,10 @@ def malformed(emission: object, message: Message | list[Arrival]) -> tuple[Relat
         shown = f"an object of type {type(emission).__name__}"
     if len(shown) > 80:
         shown = f"{shown[:80]}..."
-    return fail(
-        TypeError(
-            f"run returned {shown}, which is no emission; "
-            "return a relation, (relation, message), a list of these, or None"
-        ),
-        first_of(message),
-    )
+    advice = "return a relation, (relation, message), a list of these, or None"
+    if type(emission).__name__ == "Again":
+        advice = "a component that may return `Again` says so by `repeats = True`"
+    return fail(TypeError(f"run returned {shown}, which is no emission; {advice}"), first_of(message))
 
 
 def first_of(message: Message | list[Arrival]) -> Message:

@@ -1,0 +1,189 @@
+"""Callbacks of a run and of an engine: what each is told, in which order, and what they cannot disturb."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from tests.engine.runtime.kit import END, line, load, ways
+
+from catenary import FAILURE, SUCCESS, Engine, Message
+
+WORD = Message("x", "", "TEXT")
+
+
+async def forever(ctx, msg):
+    await asyncio.Event().wait()
+
+
+def boom(ctx, msg):
+    raise ValueError("broken")
+
+
+class Told:
+    """Notes what callbacks are told."""
+
+    def __init__(self):
+        self.log = []
+
+    def on_end(self, info, msg, err, relation):
+        self.log.append(f"{info.node_id} {relation}" + (f" {err}" if err else ""))
+
+    async def on_end_later(self, info, msg, err, relation):
+        await asyncio.sleep(0.001)
+        self.on_end(info, msg, err, relation)
+
+    def on_all_completed(self):
+        self.log.append("all")
+
+    def on_completed(self, record):
+        self.log.append(record.status)
+
+
+@pytest.fixture
+def told():
+    return Told()
+
+
+def test_on_end_is_called_once_for_each_branch(engine, told):
+    chain = load(engine, {"s": None, "a": None, "b": boom}, ["s a", "s b"])
+    chain.run_sync(WORD, on_end=told.on_end, on_all_completed=told.on_all_completed, on_completed=told.on_completed)
+    assert told.log == ["a Success", "b Failure broken", "all", "failed"]
+
+
+def test_place_of_an_end_is_told(engine):
+    seen = []
+    chain = load(engine, {"a": None})
+    chain.run_sync(WORD, run_id="r", scope=[7], on_end=lambda info, *rest: seen.append((info, rest)))
+    ((info, rest),) = seen
+    assert (info.run_id, info.chain_id, info.node_id, info.scope[int]) == ("r", "c", "a", 7)
+    assert (rest[0].text, rest[1], rest[2]) == ("x", None, "Success")
+
+
+def test_gated_ends_are_not_told_but_failures_are(engine, told):
+    chain = load(engine, {"s": None, "a": None, "b": boom, "e": END}, ["s a", "s b", "s e"])
+    outcome = chain.run_sync(WORD, on_end=told.on_end)
+    assert sorted(told.log) == ["b Failure broken", "e Success"]
+    assert sorted(ways(outcome)) == ["a Success", "b Failure", "e Success"]
+
+
+def test_failures_can_be_gated_too_but_not_those_that_reach_an_end_node(engine, told):
+    engine.hooks.on_end.append(told.on_end)
+    engine.hooks.on_end_with_failure = False
+    load(engine, {"s": None, "b": boom, "c": boom, "e": END}, ["s b", "s c", "c Failure e"]).run_sync(WORD)
+    assert told.log == ["e Failure broken"]
+
+
+async def test_async_callbacks_are_awaited_before_the_run_is_over(engine, told):
+    chain = load(engine, {"s": None, "a": None, "b": None}, ["s a", "s b"])
+    await chain.run(WORD, on_end=told.on_end_later, on_all_completed=told.on_all_completed)
+    assert told.log == ["a Success", "b Success", "all"]
+
+
+def test_async_callback_brings_a_loop_to_a_run_without_one(engine, told):
+    load(engine, {"a": None}).run_sync(WORD, on_end=told.on_end_later, on_all_completed=told.on_all_completed)
+    assert told.log == ["a Success", "all"]
+
+
+async def test_engine_is_told_before_the_run(told):
+    async with Engine() as engine:
+        engine.hooks.on_end.append(lambda *_: told.log.append("engine"))
+        engine.hooks.on_completed.append(lambda _: told.log.append("engine over"))
+        load(engine, {"a": None})
+        await engine.run("c", WORD, on_end=told.on_end, on_completed=told.on_completed)
+    assert told.log == ["engine", "a Success", "engine over", "completed"]
+
+
+async def test_what_a_callback_raises_is_logged_and_disturbs_nobody(engine, told, caplog):
+    async def bad(*_):
+        raise RuntimeError("of the host")
+
+    def worse(*_):
+        raise asyncio.CancelledError
+
+    chain = load(engine, {"s": None, "a": None, "b": None}, ["s a", "s b"])
+    engine.hooks.on_end.append(worse)
+    engine.hooks.on_end.append(bad)
+    with caplog.at_level(logging.ERROR):
+        outcome = await chain.run(WORD, on_end=told.on_end, on_all_completed=bad, on_completed=told.on_completed)
+    assert outcome.ok
+    assert told.log == ["a Success", "b Success", "completed"]
+    assert len(caplog.records) == 5
+
+
+def test_run_that_cannot_begin_is_told_of_with_its_message(engine, told):
+    messages = []
+    load(engine, {"a": None}).run_sync(
+        WORD,
+        start="z",
+        on_end=lambda info, msg, err, relation: messages.append((msg.text, relation, str(err))),
+        on_all_completed=told.on_all_completed,
+    )
+    assert messages == [("x", "Failure", "SetExecuteNodes node id=z not found")]
+    assert told.log == ["all"]
+
+
+async def test_time_limit_tells_of_the_branches_it_cut_off(engine, told):
+    chain = load(engine, {"s": None, "a": None, "b": forever}, ["s a", "s b"])
+    await chain.run(WORD, timeout=0.02, on_end=told.on_end, on_all_completed=told.on_all_completed)
+    assert told.log == ["a Success", "b Failure processing cancelled: context deadline exceeded", "all"]
+
+
+async def test_cancelled_run_tells_of_its_branches_before_it_raises(engine, told):
+    chain = load(engine, {"s": None, "a": None, "b": forever}, ["s a", "s b"])
+    options = {"on_end": told.on_end_later, "on_all_completed": told.on_all_completed}
+    run = asyncio.create_task(chain.run(WORD, on_completed=told.on_completed, **options))
+    await asyncio.sleep(0.02)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert told.log == ["a Success", "b Failure processing cancelled: context canceled", "all", "cancelled"]
+
+
+async def test_cancellation_that_a_callback_swallows_still_cancels_the_run(engine):
+    began = asyncio.Event()
+
+    async def deaf(*_):
+        began.set()
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            pass
+
+    chain = load(engine, {"s": None, "a": None, "b": forever}, ["s a", "s b"])
+    run = asyncio.create_task(chain.run(WORD, on_end=lambda info, *_: deaf() if info.node_id == "a" else None))
+    await began.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(run, 3)
+
+
+async def test_visit_limit_loses_no_message(engine, told):
+    chain = load(engine, {"a": None, "b": None}, ["a b", "b a"], allowCycle=True, maxVisits=2)
+    outcome = await chain.run(WORD, on_end=told.on_end)
+    assert [end.message.text for end in outcome.ends] == ["x"]
+    assert [line.split(" ")[:2] for line in told.log] == [["a", "Failure"]]
+
+
+async def test_ends_are_told_as_they_come(engine):
+    order = []
+
+    async def slow(ctx, msg):
+        await asyncio.sleep(0.01)
+        order.append("slow")
+        return SUCCESS
+
+    chain = load(engine, {"s": None, "a": None, "b": slow}, ["s a", "s b"])
+    await chain.run(WORD, on_end=lambda info, *_: order.append(info.node_id))
+    assert order == ["a", "slow", "b"]
+
+
+def test_sub_runs_are_not_told_of(engine, told):
+    async def caller(ctx, msg):
+        await ctx.run_chain("inner", msg)
+        return FAILURE
+
+    load(engine, {"i": None}, id="inner")
+    load(engine, {"a": caller, "b": None}, ["a Failure b", *line("b")]).run_sync(WORD, on_end=told.on_end)
+    assert told.log == ["b Success"]
