@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, cast
 
 from catenary.component import Component, ConfigT
@@ -63,7 +63,7 @@ class SharedComponent(Component[ConfigT], Generic[ConfigT, ResourceT]):
         """Give the connection in a `def run`: `with self.connection_now(ctx) as db:`. Raises: as `connection`."""
         return self.lender(ctx.chain).shared.use_now()
 
-    @property
+    @cached_property
     def reference(self) -> str | None:
         """The id of the node or shared resource whose connection this node borrows; `None` when it has its own."""
         for name, field in type(self.config).model_fields.items():

@@ -7,8 +7,9 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from catenary.errors import ChainInvalid, EngineError, Problem
+from catenary.errors import ChainInvalid, EngineError, Problem, ResourceError
 from catenary.shared.component import SharedComponent, running_loop
+from catenary.shared.resource import ConnectionStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from catenary.engine import Engine
     from catenary.load import Document
     from catenary.pool import Source
-    from catenary.shared.resource import ConnectionStatus, SharedResource
+    from catenary.shared.resource import SharedResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,22 @@ class SharedResources:
     def statuses(self) -> dict[str, ConnectionStatus]:
         """Give how each connection is, by id; this connects nothing."""
         return {name: self.status(name) for name in self._entries}
+
+    @staticmethod
+    def statuses_of(chain: Chain) -> dict[str, ConnectionStatus]:
+        """Give how the connections are that nodes of a chain use, own and borrowed ones, by node id.
+
+        This connects nothing. A reference that leads nowhere is `disconnected`, with the reason.
+        """
+        found: dict[str, ConnectionStatus] = {}
+        for instance in chain.instances:
+            component: Any = instance.component
+            if isinstance(component, SharedComponent):
+                try:
+                    found[instance.node_id] = component.lender(chain).shared.status
+                except ResourceError as error:
+                    found[instance.node_id] = ConnectionStatus("disconnected", str(error))
+        return found
 
     # Connecting
 

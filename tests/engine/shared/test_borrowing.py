@@ -65,24 +65,39 @@ def test_a_borrowed_connection_may_be_borrowed_itself(kinds):
         assert engine.shared.statuses()["alias"].state == "connected"
 
 
-@pytest.mark.parametrize(
-    ("reference", "text"),
-    [
-        ("nope", "node resource not found id=nope"),
-        ("link", "node resource id=link is incompatible"),
-        ("plain", "not SharedNode id=plain"),
-    ],
-)
-def test_what_cannot_be_borrowed_is_a_failure_of_the_node(kinds, reference, text):
+def test_what_is_not_there_or_of_another_kind_is_a_failure_of_the_node(kinds):
     with kinds.engine() as engine:
-        engine.shared.load(shared(node("link", "link", server="x")))
-        made = engine.load(chain(node("a", "database", dsn="ref://later"), node("plain", "plain")))
-        made.compiled.by_id["a"].component.config = made.compiled.by_id["a"].component.config.model_copy(
-            update={"dsn": f"ref://{reference}"}
-        )
+        made = engine.load(chain(node("a", "database", dsn=" ref://later ")))
         outcome = made.run_sync({})
-        assert not outcome.ok
-        assert text in str(outcome.error)
+        assert outcome.ends[0].relation == "Failure"
+        assert "node resource not found id=later" in str(outcome.error)
+        engine.shared.load(shared(node("later", "link", server="x")))
+        assert "node resource id=later is incompatible" in str(made.run_sync({}).error)
+
+
+def test_a_node_of_the_chain_without_a_connection_is_refused_at_load(kinds):
+    with kinds.engine() as engine, pytest.raises(ChainInvalid, match="not SharedNode id=plain"):
+        engine.load(chain(node("a", "database", dsn="ref://plain"), node("plain", "plain")))
+
+
+def test_the_statuses_of_a_chain_are_those_of_its_own_and_its_borrowed_connections(kinds):
+    with kinds.engine() as engine:
+        nodes = [
+            node("own", "database", dsn=":memory:"),
+            node("none", "database", dsn="ref://nope"),
+            node("p", "plain"),
+            node("theirs", "database", dsn="ref://db"),
+        ]
+        made = engine.load(chain(*nodes))
+        engine.shared.load(shared(node("db", "database", dsn=":memory:")))
+        made.run_sync({})
+        found = engine.shared.statuses_of(made)
+        assert {name: one.state for name, one in found.items()} == {
+            "own": "connected",
+            "none": "disconnected",
+            "theirs": "none",
+        }
+        assert found["none"].error == "node resource not found id=nope"
 
 
 def test_what_is_shared_later_is_found_at_run_time(kinds):
