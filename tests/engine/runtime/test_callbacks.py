@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 
 import pytest
 from tests.engine.runtime.kit import END, line, load, ways
@@ -146,10 +147,8 @@ async def test_cancellation_that_a_callback_swallows_still_cancels_the_run(engin
 
     async def deaf(*_):
         began.set()
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.sleep(5)
-        except asyncio.CancelledError:
-            pass
 
     chain = load(engine, {"s": None, "a": None, "b": forever}, ["s a", "s b"])
     run = asyncio.create_task(chain.run(WORD, on_end=lambda info, *_: deaf() if info.node_id == "a" else None))

@@ -81,7 +81,7 @@ def test_ends_right_here_beside_other_ways(engine):
 def test_end_right_here_equals_no_name():
     end = EndHere("Stop")
     assert end != "Stop"
-    assert (end == end, end in {"Stop": 1}, str(end)) == (True, False, "Stop")  # noqa: PLR0124
+    assert (end == end, end in {"Stop": 1}, str(end)) == (True, False, "Stop")
 
 
 # Several ways
