@@ -28,6 +28,25 @@ uses trains
 Take the 08:25 from Oslo, and an umbrella: it rains in Bergen.
 3 steps, 2 calls of tools
 """,
+    "pandas_job.py": """
+ order  total
+     1     24
+     2      5
+     4      6
+no price: [3]
+""",
+    "asyncio_service.py": """
+Hello Ann
+Hello Bob
+Hello Cid
+error
+""",
+    "many_processes.py": """
+7 [1, 7]
+8 8
+9 [1, 3, 9]
+15 [1, 3, 5, 15]
+""",
 }
 
 
@@ -40,7 +59,7 @@ def output_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", PRINTS)
 def test_an_example_prints_what_it_shows(name: str) -> None:
-    assert output_of(name) == PRINTS[name].lstrip()
+    assert output_of(name) == PRINTS[name].removeprefix("\n")
 
 
 def test_the_events_of_a_run_come_in_order() -> None:
