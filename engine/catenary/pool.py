@@ -227,7 +227,7 @@ class ChainPool:
         from catenary.load import Document, read
 
         if self.closed:
-            raise EngineError("the engine is closed", hint="load chains before it is closed, or make another engine")
+            raise _closed()
         return source if isinstance(source, Document) else read(source)
 
     def _free_for(self, name: str) -> Chain | None:
@@ -298,6 +298,10 @@ class ChainPool:
         self.loop = asyncio._get_running_loop() or self.loop
         self._loaded[chain.id] = Loaded(document.file, document.value)
         self.present[chain.id] = chain  # last: who looks it up sees all of it
+        if self.closed:  # meanwhile, by another thread, which may not have seen the chain
+            self.drop(chain)
+            chain.retire()
+            raise _closed()
 
     def _forget_alias(self, chain: Chain) -> None:
         own = chain.definition.id
@@ -313,6 +317,10 @@ class ChainPool:
             chain.gate.loop = self.loop
         self.retired.append(chain)  # before it is closed: what cannot be closed here is closed later
         chain.retire()
+
+
+def _closed() -> EngineError:
+    return EngineError("the engine is closed", hint="load chains before it is closed, or make another engine")
 
 
 def _taken(document: Document, name: str, present: Chain) -> ChainError:

@@ -60,9 +60,15 @@ class Stops:
         busy = [version for version in versions if version.runs]
         for version in busy:
             version.stop_runs(CANCELLED)
-        if busy and not await _until_idle(busy, _CLEAN_UP_S):
-            for version in busy:
-                _log_busy(version)
+        try:
+            if busy and not await _until_idle(busy, _CLEAN_UP_S):
+                for version in busy:
+                    _log_busy(version)
+        finally:  # also when the task that stops is that of a run on these chains, and has just been cancelled
+            await self._close(chains, versions)
+
+    async def _close(self, chains: list[Chain], versions: list[Chain]) -> None:
+        self._pool.retired += chains  # what is not closed here is closed with the engine
         for chain in chains:
             self._pool.drop(chain)
         for version in versions:

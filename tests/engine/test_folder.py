@@ -210,7 +210,60 @@ def test_chain_that_the_host_loaded_is_not_replaced_by_a_file(engine, tmp_path):
     assert list(engine.get("a").compiled.by_id) == ["host"]
 
 
+@register("t/readsAtLoad", category="test")
+class ReadsAtLoad(Component[Config]):
+    """Reads a file when it is opened."""
+
+    def open(self, ctx):
+        from catenary.expr.files import read_text
+
+        self.text = read_text("words.txt", ctx.chain.environment)
+
+    def run(self, ctx, msg):
+        return SUCCESS, msg.with_data(self.text)
+
+
+def test_chain_is_reloaded_when_a_file_changes_that_was_read_for_it(engine, tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("one")
+    write(tmp_path, a_json=text("a").replace("t/inFolder", "t/readsAtLoad"))
+    engine.load_folder(tmp_path)
+    assert engine.run_sync("a", "").message.text == "one"
+    words.write_text("three")
+    assert engine.load_folder(tmp_path).reloaded == ("a",)
+    assert engine.run_sync("a", "").message.text == "three"
+
+
 # Watching
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+async def test_folder_that_is_mounted_by_links_and_swapped_as_a_whole_is_followed(engine, tmp_path):
+    for number in ("1", "2"):
+        write(tmp_path / f"..{number}", a_json=text("a", f"v{number}"))
+    (tmp_path / "..data").symlink_to("..1")
+    (tmp_path / "a.json").symlink_to("..data/a.json")
+    async with engine.watch(tmp_path, settle_s=0.02) as watch:
+        assert list(engine.get("a").compiled.by_id) == ["v1"]
+        (tmp_path / "..new").symlink_to("..2")
+        (tmp_path / "..new").replace(tmp_path / "..data")
+        assert (await next_report(watch)).reloaded == ("a",)
+        assert list(engine.get("a").compiled.by_id) == ["v2"]
+
+
+async def test_folder_that_is_put_in_place_of_another_is_followed(engine, tmp_path):
+    chains, other = tmp_path / "chains", tmp_path / "other"
+    write(chains, a_json=text("a", "v1"))
+    write(other, a_json=text("a", "v2"), b_json=text("b"))
+    async with engine.watch(chains, settle_s=0.02) as watch:
+        chains.rename(tmp_path / "away")
+        other.rename(chains)
+        while "b" not in (await next_report(watch)).chains:
+            pass
+        write(chains, c_json=text("c"))
+        while "c" not in (await next_report(watch)).chains:
+            pass
+        assert sorted(engine.chains) == ["a", "b", "c"]
 
 
 async def next_report(watch):

@@ -484,6 +484,36 @@ async def test_node_that_does_not_let_itself_be_cancelled_holds_up_nobody_for_lo
     assert (await run).status == "cancelled"
 
 
+async def test_node_may_stop_its_own_chain_and_is_cancelled_by_it(engine, log):
+    async def stops(ctx, msg):
+        await engine.stop("c", grace_s=0.01)
+        return SUCCESS
+
+    whole = definition({"s": stops})
+    whole["metadata"]["nodes"].append(node("a1"))
+    engine.load(whole)
+    assert (await engine.run("c", "x")).status == "cancelled"
+    assert log == ["make a1", "open a1", "close a1"]
+    assert not engine.chains
+
+
+def test_chain_that_another_thread_loads_while_the_engine_closes_is_closed_too(engine, log):
+    @engine.registry.register("t/closing", category="test")
+    class Closing(Traced):
+        """Closes the engine in another thread while it is opened."""
+
+        def open(self, ctx):
+            super().open(ctx)
+            thread = threading.Thread(target=engine.close_sync)
+            thread.start()
+            thread.join(5)
+
+    with pytest.raises(EngineError, match="the engine is closed"):
+        engine.load(chain_of(["a1"], kind=Closing.info.type))
+    assert log == ["make a1", "open a1", "close a1"]
+    assert not engine.chains
+
+
 def test_stop_from_a_thread_stops_a_run_of_another(engine):
     entered, leave = threading.Event(), asyncio.Event()
 
