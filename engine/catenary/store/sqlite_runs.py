@@ -11,6 +11,7 @@ from catenary.errors import StoreError
 from catenary.recording import RunRecord
 from catenary.store.coding import from_text, read_piece, to_text, write_piece
 from catenary.store.fingerprint import fingerprint
+from catenary.store.pauses import VERSIONS as PAUSES
 from catenary.store.processes import is_gone, this_process
 from catenary.store.runs import RunSummary
 
@@ -51,10 +52,15 @@ VERSIONS: Final[Migrations] = [
     ]
 ]
 
+_CAN_GO_ON: Final = 2
 _PRUNE_EVERY_S: Final = 30.0
 _PAGES_AT_ONCE: Final = 10_000
+# Whether a node of the run waits for an answer: 2 when a later process could go on from there, 1 when it could not.
+_WAITS: Final = """(SELECT max(CASE json_extract(pauses.body, '$.inside') WHEN '' THEN 2 ELSE 1 END) FROM pauses
+    WHERE pauses.run_id = runs.run_id AND state IN ('open', 'answered')) AS waits"""
 _COLUMNS: Final = (
-    "run_id, chain_id, chain_version, fingerprint, status, error, started_ms, ended_ms, visits, size_bytes, process"
+    "run_id, chain_id, chain_version, fingerprint, status, error, started_ms, ended_ms, visits, size_bytes, process,"
+    f" {_WAITS}"
 )
 _FROM: Final = "FROM runs JOIN definitions ON definitions.key = runs.definition"
 _ADD_RUN: Final = """INSERT INTO runs
@@ -79,6 +85,7 @@ class SqliteRuns:
         self._limits = limits
         self._prune_at = 0.0
         database.migrate("history", VERSIONS)
+        database.migrate("pauses", PAUSES)
         self._definitions: dict[str, int] = {}
         self._fingerprints: dict[int, tuple[Mapping[str, Json], str]] = {}
 
@@ -97,7 +104,10 @@ class SqliteRuns:
             wanted.append(("started_ms <= ?", query.before_ms))
         if query.status:  # what is written as running may have been interrupted, which only a look at each can tell
             is_open = query.status in {"running", "interrupted"}
-            wanted.append(("status = ?", "running" if is_open else query.status))
+            if query.status == "paused":  # so may one that waits for an answer
+                wanted.append(("(status = 'running' OR status = ?)", "paused"))
+            else:
+                wanted.append(("status = ?", "running" if is_open else query.status))
         where = f"WHERE {' AND '.join(part for part, _ in wanted)}" if wanted else ""
         found: list[RunSummary] = []
         with self.database.reader() as connection:
@@ -274,7 +284,12 @@ def _keys(connection: sqlite3.Connection, what: str, value: int) -> set[int]:
 
 def _status(row: sqlite3.Row) -> Any:
     status = row["status"]
-    return "interrupted" if status == "running" and is_gone(row["process"]) else status
+    if status != "running":
+        return status
+    waits = row["waits"] or 0
+    if is_gone(row["process"]):
+        return "paused" if waits == _CAN_GO_ON else "interrupted"
+    return "paused" if waits else status
 
 
 def _summary(row: sqlite3.Row) -> RunSummary:
