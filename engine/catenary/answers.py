@@ -121,6 +121,11 @@ class Ask:
     timeout_s: float | None = None
     late: str = "Timeout"
 
+    @property
+    def needs_data(self) -> bool:
+        """True when the schema does not let an answer without data pass."""
+        return self.schema is not None and any(True for _ in problems(None, self.schema))
+
     def check(self, answer: Answer, message: Message) -> None:
         """Look whether an answer is one.
 

@@ -104,7 +104,7 @@ def command_of(pause: Pause, store: str | Path | None) -> str:
         parts += ["--relation", pause.relations[0]]
     if pause.answerers:
         parts += ["--as", pause.answerers[0]]
-    if pause.ask.schema is not None:
+    if pause.ask.needs_data:
         parts += ["-d", "DATA"]
     if store:
         parts += ["--store", os.fspath(store)]

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,20 @@ def start(tmp_path: Path, store: Path) -> Generator[Start]:
     """Start a chain in a process of its own; gives it when it waits, with the id of its run."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(text: str) -> tuple[subprocess.Popen[str], str]:
+    def start(text: str, *options: str) -> tuple[subprocess.Popen[str], str]:
         file = tmp_path / "chain.yaml"
         file.write_text(text)
-        arguments = ["run", str(file), "-d", '{"amount": 5}', "--store", str(store), "--set", "global.site=north"]
+        arguments = [
+            "run",
+            str(file),
+            "-d",
+            '{"amount": 5}',
+            "--store",
+            str(store),
+            "--set",
+            "global.site=north",
+            *options,
+        ]
         process = subprocess.Popen(
             [sys.executable, "-m", "catenary", *arguments],
             stdout=subprocess.PIPE,
@@ -157,3 +168,19 @@ def test_a_store_that_is_not_there_is_told(tmp_path: Path) -> None:
     given = catenary("answer", "x", "y", "--store", tmp_path / "none.db")
     assert given.exit_code == 1
     assert "there is no store" in given.stderr
+
+
+def statuses(store: Path, *options: str) -> dict[str, str]:
+    listed = json.loads(catenary("runs", "--store", store, "--json", *options).stdout)
+    return {run["runId"]: run["status"] for run in listed}
+
+
+def test_a_run_that_waits_is_paused_in_the_history(start: Start, store: Path) -> None:
+    process, run_id = start(CHAIN, "--record")
+    deadline = time.monotonic() + 10
+    while run_id not in statuses(store) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert statuses(store, "--status", "paused") == {run_id: "paused"}
+    process.kill()
+    process.communicate()
+    assert statuses(store) == {run_id: "paused"}
