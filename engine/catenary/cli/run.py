@@ -56,6 +56,7 @@ _JOBS = 8
     help="What is printed: the answers' data, the outcome as JSON, or that on one line.",
 )
 @click.option("--trace", is_flag=True, help="Show on stderr what travelled where.")
+@click.option("--debug", is_flag=True, help="Show on stderr what each node got and gave, with metadata.")
 @click.option("--timeout", metavar="S", help="Longest time of a run: seconds, or a text such as 500ms or 2m.")
 @history_options
 @store_option
@@ -71,6 +72,7 @@ def run(ctx: click.Context, file: str | None, **options: Any) -> None:
     Examples:
       catenary run chain.json -d '{"temperature": 41}'
       catenary run chain.json -d @reading.json --trace
+      catenary run chain.json -d @reading.json --debug
       echo hello | catenary run chain.json - --data-type TEXT
       catenary run chain.json -d hello -m stream=true --timeout 30
       catenary run chain.json --lines -f readings.jsonl --format jsonl > outcomes.jsonl
@@ -230,7 +232,11 @@ class _Session:
 
         options = self._options
         message = self._message(raw, label)
-        begin = self._replay.options if self._replay is not None else {}
+        begin: dict[str, Any] = dict(self._replay.options) if self._replay is not None else {}
+        if options["debug"]:
+            from catenary.cli._debug import DebugLines
+
+            begin |= {"debug": True, "on_debug": DebugLines(chain.id, label)}
         listener = listeners(
             self._output.listen if self._output.wants_pieces else None,
             self._trace(chain, label) if options["trace"] else None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from catenary.message import metadata_text
 from catenary.recording import Visit
-from catenary.relation import FAILURE, Failed
+from catenary.relation import FAILURE, Failed, OrElse
 from catenary.runtime.emission import failure, first_of, pairs_of
 from catenary.runtime.inline import SENT
 from catenary.runtime.run import CANCELLED
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
     from catenary.message import Message
     from catenary.relation import Relation
-    from catenary.runtime.compiled import Placed
+    from catenary.runtime.compiled import Placed, Step
     from catenary.runtime.context import Context
 
 # A visit on the tape: step, parent, sender, relation, message, began, ended, emission, error. It is a tuple, noted when
@@ -85,7 +85,7 @@ class Tape:
         step, parent, sender, relation, message, began, ended, emission, error = self.visits[number - 1]
         sent = list(self._sent.get(number, ()))
         told, pairs = _outcome(ended, emission, error, message)
-        sent += [(str(left_by), out) for left_by, out in pairs]
+        sent += [(taken(step, left_by), out) for left_by, out in pairs]
         return Visit(
             number=number,
             parent=parent,
@@ -121,6 +121,13 @@ def _outcome(
         elif relation == FAILURE:
             told = metadata_text(sent.metadata.get("errorMsg")) or "failed"
     return told, pairs
+
+
+def taken(step: Step, relation: Relation | str) -> str:
+    """Give the relation by which a message went on: the other one when the first of an `OrElse` is not connected."""
+    if isinstance(relation, OrElse) and relation not in step.routes and relation.default in step.routes:
+        return relation.default
+    return str(relation)
 
 
 def leave(ctx: Context, entry: list[Any], emission: Any, error: BaseException | None = None) -> None:

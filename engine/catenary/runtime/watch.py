@@ -23,13 +23,13 @@ from catenary.events import (
     deliver,
 )
 from catenary.recording import RunRecord
-from catenary.relation import Failed
+from catenary.relation import Failed, OrElse
 from catenary.runlog import run_log_mode
 from catenary.runtime.emission import failure, first_of, pairs_of
 from catenary.runtime.exits import Exits, masked
 from catenary.runtime.inline import SENT
 from catenary.runtime.later import Later
-from catenary.runtime.tape import Tape, cut_text, ending, leave
+from catenary.runtime.tape import Tape, cut_text, ending, leave, taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from catenary.outcome import Outcome
     from catenary.recording import Recorder, RecordStatus, Visit
     from catenary.relation import Relation
-    from catenary.runtime.compiled import Compiled, Placed
+    from catenary.runtime.compiled import Compiled, Placed, Step
     from catenary.runtime.context import Context
     from catenary.runtime.ends import Arrival, End
     from catenary.runtime.run import Run
@@ -215,10 +215,10 @@ class Watch:
     def emitted(self, ctx: Context, relation: Relation | str, message: Message) -> None:
         """Publish that a visit sent something on the way."""
         if self.tape is not None:
-            self.tape.send(ctx.visit, str(relation), message)
+            self.tape.send(ctx.visit, taken(ctx._step, relation), message)
         if not self.is_heard:
             return
-        self.publish(NodeEmitted, ctx.chain_id, relation=str(relation), message=message, **_place(ctx))
+        self.publish(NodeEmitted, ctx.chain_id, relation=taken(ctx._step, relation), message=message, **_place(ctx))
         self._left(ctx, relation, message)
 
     def _left(self, ctx: Context, relation: Relation | str, message: Message, cut: str = "") -> None:
@@ -231,9 +231,9 @@ class Watch:
         if self._masker and error is not None:
             error = self._masker.text(str(error))
         if self._debugger is not None:
-            self._debugger.left(ctx._step, message, relation, error)
+            self._debugger.left(ctx._step, message, _told(ctx._step, relation), error)
         if self._exits is not None:
-            self._exits.left(ctx, message, str(relation), error)
+            self._exits.left(ctx, message, taken(ctx._step, relation), error)
 
     def leave(self, ctx: Context, message: Message, emission: Any, error: BaseException | None, took: float) -> None:
         """Publish that a visit is over."""
@@ -247,7 +247,7 @@ class Watch:
         self.publish(
             NodeFinished,
             ctx.chain_id,
-            relations=tuple(str(relation) for relation, _ in pairs),
+            relations=tuple(taken(ctx._step, relation) for relation, _ in pairs),
             messages=tuple(sent for _, sent in pairs),
             error=cut or (errors[-1] if errors else ""),
             duration_s=took,
@@ -317,6 +317,10 @@ def bare_record(chain: Chain, outcome: Outcome) -> RunRecord:
         error=masker.text(str(error)) if error is not None else "",
         ends=[masker.end(end) for end in outcome.ends],
     )
+
+
+def _told(step: Step, relation: Relation | str) -> Relation | str:
+    return taken(step, relation) if isinstance(relation, OrElse) else relation
 
 
 def _ignore(_visit: Any) -> None:
