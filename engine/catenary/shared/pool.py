@@ -152,7 +152,8 @@ class SharedResources:
             component: Any = instance.component
             if isinstance(component, SharedComponent):
                 try:
-                    found[instance.node_id] = component.lender(chain).shared.status
+                    lender = cast("SharedComponent[Any, Any]", component.lender(chain))
+                    found[instance.node_id] = lender.shared.status
                 except ResourceError as error:
                     found[instance.node_id] = ConnectionStatus("disconnected", str(error))
         return found
