@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
+from catenary.chainfiles import chain_files, id_of, is_chain, may_be_chain, noting, problems_of, same_id, stamp_of
+from catenary.errors import ChainError, EngineError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable
 
     from catenary.chain import Chain
+    from catenary.chainfiles import Stamp
     from catenary.chains import Chains
-    from catenary.jsontext import Json
     from catenary.load import Document
-
-SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
-_TESTS: Final = (".test.json", ".test.yaml", ".test.yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +57,6 @@ class FolderReport:
     def has_news(self) -> bool:
         """True when something is other than at the last look."""
         return bool(self.loaded or self.reloaded or self.removed or self.fresh)
-
-
-Stamp = tuple[int, int, int]
 
 
 @dataclass(slots=True)
@@ -166,7 +161,7 @@ class _Look:
 
     def _owners(self, found: list[Path], documents: dict[Path, Document]) -> dict[str, Path]:
         """Give the file of each chain: the one that has had it and still has it, else the first that names it."""
-        names = {path: _id_of(path, document) for path, document in documents.items()}
+        names = {path: id_of(path, document) for path, document in documents.items()}
         wanted = {path: names.get(path, self.files[path].chain_id) for path in found}
         owners: dict[str, Path] = {}
         for had_it in (True, False):
@@ -219,9 +214,9 @@ class _Look:
 
     def _serve(self, path: Path, document: Document, owners: dict[str, Path], served: set[str]) -> None:
         """Bring the chain of a file into service."""
-        file, chain_id = self.files[path], _id_of(path, document)
+        file, chain_id = self.files[path], id_of(path, document)
         if owners[chain_id] != path:
-            file.problems = [_same_id(chain_id, owners[chain_id], path)]
+            file.problems = [same_id(chain_id, owners[chain_id], path)]
             return
         is_known = chain_id in served
         reads: list[Path] = []
@@ -245,65 +240,6 @@ class _Look:
             raise ChainError(f"the link leads out of the folder, to {real}", file=str(path), hint=hint)
 
 
-def chain_files(folder: Path) -> Iterator[Path]:
-    """Give the files in a folder, and below it, that may be chains, by name; their contents are not looked at."""
-    for where, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            is_hidden = name.startswith(".")
-            if not is_hidden and Path(name).suffix.lower() in SUFFIXES and not name.lower().endswith(_TESTS):
-                yield Path(where, name)
-
-
-def may_be_chain(path: Path) -> bool:
-    """Tell whether a file is worth being read as a chain: one that is large and something else takes time to parse."""
-    try:
-        content = path.read_bytes().lower()
-    except OSError:
-        return True  # reading it says what is wrong
-    return b"rulechain" in content or b"metadata" in content
-
-
-def is_chain(document: Document) -> bool:
-    """Tell whether a document is meant to be a chain."""
-    from catenary.load.places import same_key
-
-    if not isinstance(document.value, dict):
-        return False
-    value: dict[str, Json] = document.value  # type: ignore[assignment]
-    return any(same_key(value, key) is not None for key in ("ruleChain", "metadata"))
-
-
-def same_ids(folder: Path) -> list[Problem]:
-    """Give a problem for each file whose chain has the id of another one in the folder."""
-    from catenary.load import read
-
-    first: dict[str, Path] = {}
-    problems: list[Problem] = []
-    for path in chain_files(folder):
-        try:
-            document = read(path) if may_be_chain(path) else None
-        except ChainError:
-            continue
-        if document is not None and is_chain(document) and not document.definition.disabled:
-            owner = first.setdefault(_id_of(path, document), path)
-            if owner != path:
-                problems.append(_same_id(_id_of(path, document), owner, path))
-    return problems
-
-
-@contextmanager
-def noting(reads: list[Path]) -> Generator[None]:
-    """Note which files templates read meanwhile."""
-    from catenary.expr.files import read_files
-
-    token = read_files.set(reads)
-    try:
-        yield
-    finally:
-        read_files.reset(token)
-
-
 def folder_of(chains: Chains, path: str | Path) -> Folder:
     """Give what an engine knows of a folder; the same again for the same folder."""
     folders = chains.folders
@@ -311,30 +247,3 @@ def folder_of(chains: Chains, path: str | Path) -> Folder:
     if real not in folders:
         folders[real] = Folder(chains, Path(path))
     return folders[real]
-
-
-def stamp_of(path: Path) -> Stamp | None:
-    """Give what changes when a file does; None when it is not there."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def problems_of(error: Exception, path: Path) -> list[Problem]:
-    """Give an error as problems of a file."""
-    if isinstance(error, ChainInvalid):
-        return [problem for problem in error.problems if problem.severity == "error"]
-    code, hint = getattr(error, "code", "chain.error"), getattr(error, "hint", "")
-    line, column = getattr(error, "line", 0) or 1, getattr(error, "column", 0) or 1
-    return [Problem(code, str(error), hint, str(path), line, column)]
-
-
-def _id_of(path: Path, document: Document) -> str:
-    return document.definition.id or path.name.partition(".")[0]
-
-
-def _same_id(chain_id: str, owner: Path, path: Path) -> Problem:
-    text = f"the chain {chain_id!r} is in {owner} already, and also in {path}"
-    return Problem("chain.duplicate-id", text, "give one of the two another id", str(path), 1, 1)

@@ -57,7 +57,7 @@ def watched(files: Iterable[str], others: Iterable[str], work: Callable[[], int]
 
 
 def _stamps(files: Iterable[Path], folders: Iterable[Path]) -> dict[Path, object]:
-    from catenary.folder import chain_files, stamp_of
+    from catenary.chainfiles import chain_files, stamp_of
 
     inside = [path for folder in folders for path in chain_files(folder)]
     return {path: stamp_of(path) for path in (*files, *inside)}
