@@ -50,8 +50,8 @@ def _status(expect: Expect, outcome: Outcome) -> list[str]:
 
 
 def _error(expected: Any, text: str | None, way: str) -> list[str]:
-    if isinstance(expected, str) and expected:
-        expected = {"$contains": expected}
+    if expected and isinstance(expected, (str, int)):  # a status code needs no quotes
+        expected = {"$contains": str(expected)}
     return differences(expected, ABSENT if text is None and isinstance(expected, dict) else text, way=way)
 
 

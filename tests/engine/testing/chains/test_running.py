@@ -97,6 +97,10 @@ def test_expression_that_cannot_be_compiled_is_told(tmp_path):
             "received: {shape: {type: REPLY, dataType: TEXT, data: plain}}, error: t",
         ),
         (
+            "{error: 503 gone}",
+            "error: 503, ends: [{node: send, error: 503}]",
+        ),
+        (
             "{error: 'gone at ${msg.t}'}",
             "status: failed, error: gone at 50, ends: [{node: send, relation: Failure, error: gone}]",
         ),
