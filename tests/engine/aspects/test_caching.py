@@ -185,9 +185,9 @@ async def test_nodes_are_tried_again_by_the_policy(clock):
     assert clock.slept == [1.0, 2.0]
 
 
-def test_a_chain_of_plain_nodes_that_do_not_fail_needs_no_event_loop():
-    engine = Engine(aspects=[Retrying(2)])
-    assert load(engine, {"n": None}).run_sync("x").ok
+def test_plain_nodes_are_retried_where_no_event_loop_runs(clock):
+    with Engine(aspects=[Retrying(2)], clock=clock) as engine:
+        assert load(engine, {"n": None}).run_sync("x").ok
 
 
 async def test_nodes_that_are_retried_already_are_left_out(clock):
