@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _CHAINS: Final = ("chains/*.json", "chains/*.yaml", "chains/*.yml")
 _TOPOLOGIES: Final = "components/*/*/topologies/*.json"
-_SAMPLE: Final = ".input"
+_NO_CHAINS: Final = (".input", ".test")
 
 
 def picture_pages(root: Path, registry: Registry) -> dict[str, str]:
@@ -27,5 +27,5 @@ def picture_pages(root: Path, registry: Registry) -> dict[str, str]:
 
 def _found(root: Path) -> Iterator[tuple[str, Path]]:
     for pattern in _CHAINS:
-        yield from ((path.stem, path) for path in root.glob(pattern) if not path.stem.endswith(_SAMPLE))
+        yield from ((path.stem, path) for path in root.glob(pattern) if not path.stem.endswith(_NO_CHAINS))
     yield from ((f"agent-{path.stem}", path) for path in root.glob(_TOPOLOGIES))
