@@ -72,7 +72,7 @@ def test() -> None:
     """
 
 
-@test.command("run", hidden=True)
+@test.command("run", short_help="Run tests; the word `run` may be left out.")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("-k", "only", multiple=True, metavar="TEXT", help="Only cases whose file or name contains TEXT.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first case that fails.")
@@ -83,7 +83,19 @@ def test() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_context
 def run_tests(ctx: click.Context, paths: tuple[Path, ...], **options: Any) -> None:
-    """Run the tests in PATH...; see `catenary test --help`."""
+    """Run the tests in PATH..., which are files NAME.test.yaml (or .json), or folders of them; `run` may be left out.
+
+    \b
+    Examples:
+      catenary test chains/
+      catenary test chains/sensor-alarm.test.yaml -k hot --fail-fast
+      catenary test --min-coverage 80 --junit report.xml
+
+    Nodes that call the outside are refused unless they have a mock or the file says `allowExternal`.
+
+    Exit codes: 0 all passed, 2 wrong usage, 3 a chain or a file of tests is invalid, 4 tests failed, or coverage is
+    too low.
+    """
     from catenary.cli._logs import quiet_logs
     from catenary.testing.chains import find_suites, read_suite
 
