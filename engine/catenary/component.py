@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from catenary.message import Message
+    from catenary.runtime.again import Again
 
 __all__ = [
     "Arrival",
@@ -37,10 +38,11 @@ __all__ = [
 ]
 
 Emission: TypeAlias = (
-    "Relation | str | tuple[Relation | str, Message] | list[Relation | str | tuple[Relation | str, Message]] | None"
+    "Relation | str | tuple[Relation | str, Message] | list[Relation | str | tuple[Relation | str, Message]] | Again"
+    " | None"
 )
-"""What `run` returns: a relation (the message goes on unchanged), `(relation, message)`, a list of these, or `None`,
-which ends the branch."""
+"""What `run` returns: a relation (the message goes on unchanged), `(relation, message)`, a list of these, `None`, which
+ends the branch, or `Again`, if the component says that it `repeats`. `OrElse` and `EndHere` are relations, too."""
 
 
 class Config(BaseModel):
