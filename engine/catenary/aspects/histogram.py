@@ -40,7 +40,8 @@ class Histogram:
                 counts[int(seconds * _US).bit_length()] += 1
             if noted:
                 self._sum_s += sum(noted)
-                self._max_s = max(self._max_s, max(noted))
+                longest = max(noted)
+                self._max_s = max(self._max_s, longest)
 
     @property
     def count(self) -> int:
