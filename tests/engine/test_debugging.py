@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.engine.runtime.kit import END, load
+from tests.engine.runtime.kit import END, join, load
 
 from catenary import SUCCESS
 
@@ -128,3 +128,59 @@ async def test_each_exit_of_a_node_is_told_as_a_visit(engine):
         ("n", []),
     ]
     assert told[0].items == [("one", {})]
+
+
+async def test_callbacks_of_exits_may_be_async_and_may_raise(engine, caplog):
+    told = []
+
+    async def late(visit):
+        told.append(visit.node_id)
+        raise ValueError("late")
+
+    def bad(visit):
+        raise ValueError("bad")
+
+    chain = load(engine, {"a": None, "b": lambda ctx, msg: 1 / 0}, ["a b"])
+    await chain.run("x", on_node_completed=late)
+    assert told == ["a", "b"]
+    assert caplog.text.count("a callback of a run raised") == 2
+    assert not (await chain.run("x", on_node_completed=bad)).ok
+    assert caplog.text.count("a callback of a run raised") == 4
+
+
+async def test_a_visit_that_is_cut_off_is_told_with_the_reason(engine):
+    async def slow(ctx, msg):
+        await asyncio.sleep(30)
+
+    told, exits = [], []
+    chain = load(engine, {"a": slow})
+    await chain.run(
+        "x", timeout=0.02, debug=True, on_debug=lambda *event: told.append(event), on_node_completed=exits.append
+    )
+    reason = "processing cancelled: context deadline exceeded"
+    assert [(event[1], event[4], event[5]) for event in told] == [("IN", "", None), ("OUT", "", reason)]
+    assert [(visit.sent, visit.error) for visit in exits] == [([], reason)]
+
+
+async def test_joins_are_debugged_too(engine):
+    told = []
+    chain = load(engine, {"a": None, "j": join(lambda ctx, arrivals: 1 / 0)}, ["a j"])
+    await chain.run("x", debug=True, on_debug=lambda *event: told.append(event))
+    assert flows(told) == ["IN a", "OUT a", "IN j", "OUT j"]
+
+
+def test_callbacks_from_before_there_was_a_loop_are_awaited_in_it(engine):
+    from tests.engine.runtime.kit import definition
+
+    told = []
+
+    async def late(*event):
+        told.append(event)
+
+    async def wait(ctx, msg):
+        await asyncio.sleep(0)
+        return SUCCESS
+
+    written = definition({"a": None, "b": wait}, ["a b"], keys={"a": {"debugMode": True}})
+    assert engine.load(written).run_sync("x", on_debug=late).ok
+    assert flows(told) == ["IN a", "OUT a"]

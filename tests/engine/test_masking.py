@@ -103,3 +103,9 @@ def test_a_secret_is_found_in_texts_and_in_json(secret, around):
 
 def test_short_values_and_templates_are_left_alone():
     assert not Masker(["ab", "${global.key}", 1, None, {"x": [True]}])
+
+
+def test_data_that_cannot_be_written_is_left_as_it_is():
+    message = Message({"x": object()})
+    assert Masker(["secret"]).message(message) is message
+    assert Masker([["one-secret"]]).text("one-secret") == MASK

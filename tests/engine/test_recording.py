@@ -224,3 +224,79 @@ def test_records_come_back_from_json_as_they_were(record):
     again = RunRecord.from_dict(written)
     assert again == record
     assert again.visits == [Visit.from_dict(visit.to_dict()) for visit in record.visits]
+
+
+async def test_a_failure_without_an_error_is_told_by_its_text_or_as_such(engine):
+    nodes = {"a": lambda ctx, msg: ("Failure", msg.put("errorMsg", "too hot")), "b": lambda ctx, msg: "Failure"}
+    record = await recorded(load(engine, nodes, ["a Failure b"]))
+    assert [visit.error for visit in record.visits] == ["too hot", "too hot"]
+    bare = await recorded(load(engine, {"b": lambda ctx, msg: "Failure"}, id="bare"))
+    assert bare.visits[0].error == "failed"
+
+
+async def test_a_join_that_raises_is_recorded_with_its_first_message(engine):
+    def spoiled(ctx, arrivals):
+        arrivals.reverse()
+        raise ValueError("no")
+
+    chain = load(engine, {"a": None, "b": None, "j": join(spoiled)}, ["a b", "a j", "b j"])
+    record = await recorded(chain)
+    assert told(record)[-1] == (3, 0, "j", ["Failure"])
+    assert record.visits[-1].error == "no"
+
+
+async def test_a_node_that_cancels_itself_has_failed(engine):
+    async def node(ctx, msg):
+        raise asyncio.CancelledError
+
+    record = await recorded(load(engine, {"a": node}))
+    assert [relation for relation, _ in record.visits[0].sent] == ["Failure"]
+
+
+async def test_a_run_that_never_began_has_no_record(engine):
+    from tests.engine.runtime.kit import Kind
+
+    from catenary import Component, Config, EngineError, register
+
+    @register("t/neverOpens", category="test")
+    class NeverOpens(Component[Config]):
+        """Cannot be opened."""
+
+        async def open(self, ctx):
+            raise ValueError("closed")
+
+        async def run(self, ctx, msg):
+            return SUCCESS
+
+    recorder = MemoryRecorder()
+    chain = load(engine, {"a": Kind("t/neverOpens")})
+    try:
+        await chain.run("x", recorder=recorder)
+    except EngineError as error:
+        assert "cannot be opened" in str(error)
+    assert recorder.records == []
+
+
+async def test_records_and_recorders_can_be_looked_at_and_forgotten(engine):
+    recorder = MemoryRecorder()
+    await load(engine, {"a": None}).run("x", recorder=recorder)
+    assert repr(recorder.records[0]).endswith("chain 'c', completed, 1 visits)")
+    assert recorder.records[0] != "something else"
+    recorder.clear()
+    assert recorder.records == []
+
+
+async def test_a_run_whose_task_is_cancelled_is_recorded_as_cancelled(engine):
+    recorder, there = MemoryRecorder(), asyncio.Event()
+
+    async def wait(ctx, msg):
+        there.set()
+        await asyncio.sleep(30)
+
+    run = asyncio.create_task(load(engine, {"w": wait}).run("x", recorder=recorder))
+    await there.wait()
+    run.cancel()
+    await asyncio.wait([run])
+    record = recorder.records[0]
+    assert (record.status, record.visits[0].sent) == ("cancelled", [])
+    assert record.visits[0].error == "processing cancelled: context canceled"
