@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 from tests.cases import times
 
 import catenary_components
@@ -36,7 +36,7 @@ def chain(name: str, nodes: dict[str, tuple[str, dict[str, Any]]], *ways: str) -
 
 CHAINS = {
     "alone": chain("alone", {"w": ("wait", WAIT)}),
-    "loop": chain("loop", {"l": ("for", {"range": "[1,2]", "do": "w", "mode": 1}), "w": ("wait", WAIT)}),
+    "loop": chain("loop", {"l": ("for", {"range": "[{'n': 1}, {'n': 2}]", "do": "w", "mode": 1}), "w": ("wait", WAIT)}),
     "inner": chain("inner", {"c": ("flow", {"targetId": "alone", "extend": True})}),
     "joined": chain(
         "joined",
@@ -124,8 +124,15 @@ class Pausing(RuleBasedStateMachine):
         run = self.engine.run(kind, Message({"run": run_id}), run_id=run_id)
         self.tasks[run_id] = asyncio.ensure_future(run)
 
+    @initialize(target=runs)
+    def start_one_of_each(self) -> Any:
+        return multiple(*(self.begun(kind) for kind in sorted(CHAINS)))
+
     @rule(target=runs, kind=st.sampled_from(sorted(CHAINS)))
     def start(self, kind: str) -> str:
+        return self.begun(kind)
+
+    def begun(self, kind: str) -> str:
         run_id = f"run{len(self.tasks)}"
         self.do(self.begin(kind, run_id))
         self.references[run_id] = Reference(kind, self.clock.monotonic())
@@ -139,8 +146,8 @@ class Pausing(RuleBasedStateMachine):
         fitting = [one for one in reference.waits if one.node == node and visit in {None, one.visit}]
         try:
             self.do(self.engine.answer(run, node, visit=visit, relation=way, data=7, answerer="ann"))
-        except PauseError:
-            assert not fitting
+        except PauseError as error:
+            assert not fitting, error
             return
         (asked,) = fitting
         reference.end(asked, way, self.clock.monotonic())
