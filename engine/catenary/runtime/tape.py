@@ -73,12 +73,13 @@ class Tape:
 
     def read(self) -> list[Visit]:
         """Give the visits there are by now; those that were over at an earlier call are the same objects."""
-        made = self._made
+        made = list(self._made)  # not changed in place: the history reads in a thread of its own
         for number in range(1, len(self.visits) + 1):
             if number > len(made):
                 made.append(self._visit(number))
             elif made[number - 1].duration_s is None:
                 made[number - 1] = self._visit(number)
+        self._made = made
         return list(made)
 
     def _visit(self, number: int) -> Visit:
