@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from catenary.component import Config
 from catenary.jsontext import dumps
 from catenary.relation import NodeFailure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from catenary.component import Config
     from catenary.jsontext import Json
     from catenary.message import Message
     from catenary.recording import Visit
@@ -111,6 +111,8 @@ class Masker:
 
 def secrets_in(settings: Any) -> Iterator[Json]:
     """Give the values of the secret options in settings, as they are in force; nested settings included."""
+    from catenary.component import Config  # brings pydantic, which an engine without chains can do without
+
     if isinstance(settings, Config):
         for name, is_secret in _fields(type(settings)):
             value = getattr(settings, name)

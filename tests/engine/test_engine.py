@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import subprocess
+import sys
 
 import pytest
 from tests.engine.runtime.kit import Kind, definition, load, ways
@@ -373,3 +375,10 @@ def test_what_cannot_be_opened_is_told_with_its_place(engine):
         engine.load(text)
     problem = caught.value.problems[0]
     assert (problem.line, problem.column) == (2, 2)
+
+
+def test_importing_the_engine_loads_no_heavy_package():
+    heavy = {"pydantic", "httpx", "yaml", "jinja2", "cryptography", "importlib.metadata", "catenary.load"}
+    code = f"import sys, catenary.engine; sys.exit(str({heavy} & set(sys.modules) or '') or 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
