@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from catenary.message import Message
-from catenary.recording import RunRecord, Visit
+from catenary.recording import RecordStatus, RunRecord, Visit
 from catenary.relation import NodeFailure
 from catenary.runtime.ends import NOTHING, End
 
 if TYPE_CHECKING:
     from catenary.jsontext import Json
 
-_STATUSES = ("running", "completed", "failed", "paused", "cancelled")
+_STATUSES = get_args(RecordStatus)
 
 
 def visit_to_dict(visit: Visit) -> dict[str, Json]:

@@ -16,6 +16,7 @@ from tests.engine.runtime.reference import Model, Parcel, Plan, Record, TooBigEr
 
 from catenary import Engine, Message, fail
 from catenary.definition import NodeDefinition
+from catenary.recording import MemoryRecorder
 from catenary.runtime.compiled import EndStep, Placed, compile_chain
 from catenary.runtime.emission import first_of, spread
 from catenary.runtime.tokens import Core
@@ -207,12 +208,17 @@ async def test_plain_and_observed_runs_equal_the_model(plan, seed):
     whole = expected(plan, seed)
     wanted = without_ends(plan, whole)
     events: list[Any] = []
+    recorder = MemoryRecorder()
     async with Engine() as engine:
         runner = LoopRunner(engine, plan, seed)
         plain = runner.record(await runner.chain.run(Message(id="0")))
         observed = runner.record(await runner.chain.run(Message(id="0"), listener=events.append))
+        recorded = runner.record(await runner.chain.run(Message(id="0"), recorder=recorder))
     assert plain == wanted
     assert observed == wanted
+    assert recorded == wanted
+    visited = Counter(int(visit.node_id) for visit in recorder.records[0].visits)
+    assert visited == Counter(visit[0] for visit in whole.visits.elements())
     started = Counter(int(event.node_id) for event in events if event.name == "node.start")
     assert started == Counter(visit[0] for visit in whole.visits.elements()), "whoever looks sees `end` nodes visited"
     assert ends_of(event for event in events if event.name == "branch.end") == wanted.ends
