@@ -37,10 +37,9 @@ __all__ = [
     "register",
 ]
 
-Emission: TypeAlias = (
-    "Relation | str | tuple[Relation | str, Message] | list[Relation | str | tuple[Relation | str, Message]] | Again"
-    " | None"
-)
+_Sent: TypeAlias = "Relation | str | tuple[Relation | str, Message]"
+
+Emission: TypeAlias = "_Sent | list[_Sent] | Again | None"
 """What `run` returns: a relation (the message goes on unchanged), `(relation, message)`, a list of these, `None`, which
 ends the branch, or `Again`, if the component says that it `repeats`. `OrElse` and `EndHere` are relations, too."""
 
