@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from catenary.errors import EngineError
+from catenary.life.versions import SHUTTING_DOWN, Instance, Version
 from catenary.masking import secrets_in
 from catenary.pipelines import Pipelines
 from catenary.runtime.compiled import Compiled, Limits, compile_chain
@@ -13,7 +14,6 @@ from catenary.runtime.loops import drive_by_hand
 from catenary.runtime.tape import recorded
 from catenary.runtime.watch import observed
 from catenary.runtime.weave import weave
-from catenary.versions import SHUTTING_DOWN, Instance, Version
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.component import Component
     from catenary.definition import ChainDefinition
-    from catenary.pool import ChainPool, Source
+    from catenary.life.pool import ChainPool, Source
     from catenary.registry import Registry
 
 

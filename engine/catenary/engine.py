@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from catenary.aspects.host import AspectHost
-from catenary.chains import Chains
 from catenary.clock import SystemClock
 from catenary.component_host import ComponentHost
 from catenary.defaults import ChainDefaults
@@ -15,11 +14,12 @@ from catenary.errors import EngineError
 from catenary.events import Bus
 from catenary.hooks import Hooks
 from catenary.host import EXPRESSIONS, SCRIPTS, HostLibrary
+from catenary.life.chains import Chains
+from catenary.life.pool import ChainPool
+from catenary.life.stopping import GRACE_S
 from catenary.masking import Masker
-from catenary.pool import ChainPool
 from catenary.runtime.entry import perform
 from catenary.runtime.loops import Loops
-from catenary.stopping import GRACE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from catenary.aspects.roster import Roster
     from catenary.engine import Engine
     from catenary.jsontext import Json
-    from catenary.pool import ChainPool
+    from catenary.life.pool import ChainPool
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.definition import ChainDefinition, Connection, NodeDefinition
     from catenary.errors import Severity
+    from catenary.life.pool import ChainPool
     from catenary.load.document import Document
     from catenary.load.places import Path
-    from catenary.pool import ChainPool
 
 logger = logging.getLogger(__name__)
 

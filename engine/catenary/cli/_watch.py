@@ -57,7 +57,7 @@ def watched(files: Iterable[str], others: Iterable[str], work: Callable[[], int]
 
 
 def _stamps(files: Iterable[Path], folders: Iterable[Path]) -> dict[Path, object]:
-    from catenary.chainfiles import chain_files, stamp_of
+    from catenary.life.chainfiles import chain_files, stamp_of
 
     inside = [path for folder in folders for path in chain_files(folder)]
     return {path: stamp_of(path) for path in (*files, *inside)}
@@ -73,7 +73,7 @@ def _again(work: Callable[[], int], folders: Iterable[Path]) -> int:
 
 def _needed() -> Any:
     from catenary.errors import EngineError
-    from catenary.watching import needed
+    from catenary.life.watching import needed
 
     try:
         return needed()

@@ -91,8 +91,8 @@ def _files_of(file: str) -> list[str]:
     """Give the chains of a folder; a file is itself."""
     from pathlib import Path
 
-    from catenary.chainfiles import chain_files, is_chain, may_be_chain
     from catenary.errors import ChainError
+    from catenary.life.chainfiles import chain_files, is_chain, may_be_chain
     from catenary.load import read
 
     if file == "-" or not Path(file).is_dir():
@@ -115,7 +115,7 @@ def _same_ids(given: tuple[str, ...]) -> list[Problem]:
     """Give the files of folders whose chains have the id of another one."""
     from pathlib import Path
 
-    from catenary.chainfiles import same_ids
+    from catenary.life.chainfiles import same_ids
 
     return [problem for one in given if one != "-" and Path(one).is_dir() for problem in same_ids(Path(one))]
 

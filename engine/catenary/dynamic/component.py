@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from catenary.component import Context, Emission, End
     from catenary.definition import ChainDefinition
     from catenary.jsontext import Json
+    from catenary.life.pool import Source
     from catenary.load import Document
     from catenary.message import Message
-    from catenary.pool import Source
 
 _CATEGORY: Final = "custom"
 _ICON: Final = "custom-node"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.definition import NodeDefinition
     from catenary.engine import Engine
+    from catenary.life.pool import Source
     from catenary.load import Document
-    from catenary.pool import Source
     from catenary.shared.resource import SharedResource
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from catenary.notices import added
-from catenary.stopping import GRACE_S
+from catenary.life.notices import added
+from catenary.life.stopping import GRACE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.engine import Engine
     from catenary.errors import Problem
-    from catenary.folder import Folder, FolderReport
     from catenary.jsontext import Json
-    from catenary.pool import ChainPool, Source
+    from catenary.life.folder import Folder, FolderReport
+    from catenary.life.pool import ChainPool, Source
+    from catenary.life.watching import FolderWatch, OnChange
     from catenary.runtime.loops import Loops
-    from catenary.watching import FolderWatch, OnChange
 
 
 class Chains:
@@ -130,7 +130,7 @@ class Chains:
         Raises:
             EngineError: When there is no such folder.
         """
-        from catenary.folder import folder_of
+        from catenary.life.folder import folder_of
 
         return folder_of(self, folder).refresh()
 
@@ -151,7 +151,7 @@ class Chains:
         Raises:
             EngineError: On entering, when there is no such folder, or the extra `watch` is not installed.
         """
-        from catenary.watching import FolderWatch
+        from catenary.life.watching import FolderWatch
 
         return FolderWatch(cast("Engine", self), folder, on_change, grace_s, settle_s)
 

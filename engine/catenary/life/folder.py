@@ -9,15 +9,15 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from catenary.chainfiles import chain_files, id_of, is_chain, may_be_chain, noting, problems_of, same_id, stamp_of
 from catenary.errors import ChainError, EngineError, Problem
+from catenary.life.chainfiles import chain_files, id_of, is_chain, may_be_chain, noting, problems_of, same_id, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from catenary.chain import Chain
-    from catenary.chainfiles import Stamp
-    from catenary.chains import Chains
+    from catenary.life.chainfiles import Stamp
+    from catenary.life.chains import Chains
     from catenary.load import Document
 
 

@@ -12,7 +12,7 @@ from catenary.runtime.run import CANCELLED
 
 if TYPE_CHECKING:
     from catenary.chain import Chain
-    from catenary.pool import ChainPool
+    from catenary.life.pool import ChainPool
 
 logger = logging.getLogger(__name__)
 

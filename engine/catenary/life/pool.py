@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from catenary.chain import Chain
 from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
-from catenary.notices import Notices
-from catenary.stopping import Stops
-from catenary.versions import SHUTTING_DOWN
+from catenary.life.notices import Notices
+from catenary.life.stopping import Stops
+from catenary.life.versions import SHUTTING_DOWN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -154,7 +154,7 @@ class ChainPool:
 
     def reload_node(self, chain_id: str, node: dict[str, Json] | str) -> Chain:
         """Replace one node of a chain, see `Engine.reload_node`."""
-        from catenary.nodes import with_node
+        from catenary.life.nodes import with_node
 
         with self._lock:
             before = self._free_for(self.get(chain_id).id)

@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from catenary.chainfiles import stamp_of
 from catenary.errors import EngineError
-from catenary.folder import Folder, FolderReport, folder_of
+from catenary.life.chainfiles import stamp_of
+from catenary.life.folder import Folder, FolderReport, folder_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
