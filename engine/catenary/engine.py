@@ -24,7 +24,6 @@ from catenary.runtime.loops import Loops
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterable, Mapping, Sequence
 
-    from catenary.answers import AnswerParts
     from catenary.aspects import Aspect
     from catenary.cache import Cache
     from catenary.clock import Clock
@@ -35,7 +34,8 @@ if TYPE_CHECKING:
     from catenary.message import Message
     from catenary.options import RunOptions
     from catenary.outcome import Outcome
-    from catenary.pauses import Pauses
+    from catenary.pauses.answers import AnswerParts
+    from catenary.pauses.waiting import Pauses
     from catenary.recording import Recorder
     from catenary.registry import Registry
     from catenary.shared import SharedResources
@@ -150,7 +150,7 @@ class Engine(Chains, ComponentHost, AspectHost):
     def pauses(self) -> Pauses:
         """The nodes that wait for an answer, in the order in which they began to: `for pause in engine.pauses`."""
         if self._pauses is None:
-            from catenary.pauses import Pauses
+            from catenary.pauses.waiting import Pauses
 
             self._pauses = Pauses(self)
         return self._pauses
@@ -380,13 +380,13 @@ class Engine(Chains, ComponentHost, AspectHost):
             AnswererRefused: When somebody answers who is not named.
             AnswerInvalid: When the answer does not fit; the node goes on waiting.
         """
-        from catenary.resuming import answer
+        from catenary.pauses.resuming import answer
 
         return await answer(self, run_id, node_id, parts)
 
     def answer_sync(self, run_id: str, node_id: str, **parts: Unpack[AnswerParts]) -> Outcome | None:
         """Answer a node that waits, from a thread in which no event loop runs, see `answer`."""
-        from catenary.resuming import answer_sync
+        from catenary.pauses.resuming import answer_sync
 
         return answer_sync(self, run_id, node_id, parts)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from catenary import FAILURE, Relation, Template
-from catenary.answers import Ask, Use
 from catenary.component import Component, Config, Context, Emission, Example, option, register
 from catenary.definition import duration_s
+from catenary.pauses.answers import Ask, Use
 
 if TYPE_CHECKING:
     from catenary import Message

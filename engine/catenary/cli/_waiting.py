@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
 
-    from catenary.answers import Pause
     from catenary.engine import Engine
+    from catenary.pauses.answers import Pause
     from catenary.store import Database
 
 T = TypeVar("T")

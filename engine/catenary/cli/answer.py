@@ -10,10 +10,10 @@ from catenary.cli._properties import property_options
 from catenary.cli._waiting import store_option
 
 if TYPE_CHECKING:
-    from catenary.answers import AnswerParts, Pause
     from catenary.engine import Engine
     from catenary.jsontext import Json
-    from catenary.resuming import Resumption
+    from catenary.pauses.answers import AnswerParts, Pause
+    from catenary.pauses.resuming import Resumption
     from catenary.store.pauses import PauseStore
 
 
@@ -128,7 +128,7 @@ class _Session:
 
     def _answer(self, run_id: str, node_id: str) -> int:
         from catenary.engine import Engine
-        from catenary.resuming import place_answer
+        from catenary.pauses.resuming import place_answer
 
         parts = self._parts()
         with Engine(self._properties, roots=self._roots(run_id, node_id)) as engine:

@@ -12,8 +12,8 @@ from catenary.runtime.run import SUSPENDED as SUSPENSION
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from catenary.answers import Answer, Pause
     from catenary.clock import Clock
+    from catenary.pauses.answers import Answer, Pause
     from catenary.runtime.context import Context
 
 State: TypeAlias = Literal["open", "answered", "expired", "cancelled", "suspended"]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
-from catenary.answers import Answer, Pause
 from catenary.errors import StoreError
 from catenary.jsontext import dumps, loads
+from catenary.pauses.answers import Answer, Pause
 from catenary.store.owners import Owner, is_there
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from catenary.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from catenary.answers import Answer
+    from catenary.pauses.answers import Answer
     from catenary.store.pauses import Key, PauseStore
 
 logger = logging.getLogger(__name__)

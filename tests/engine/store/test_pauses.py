@@ -183,7 +183,7 @@ async def test_an_answer_that_was_not_taken_is_what_counts(file: Path) -> None:
     async with engine_on(file) as other:
         store = other.pauses.store
         assert store is not None
-        from catenary.answers import Answer
+        from catenary.pauses.answers import Answer
 
         assert store.answer((run_id, "w", 1), Answer(answerer="ann", data={"m": "handed in"}))
         outcome = await other.answer(run_id, "w", answerer="ann", data={"m": "later"})
@@ -221,7 +221,7 @@ def test_pauses_that_were_over_long_ago_are_forgotten(file: Path) -> None:
         database = Database(file)
         store = PauseStore(database)
         engine.pauses.keep_in(database)
-        from catenary.answers import Ask, Pause
+        from catenary.pauses.answers import Ask, Pause
 
         for visit, changed in ((1, "1"), (2, "changed_ms")):
             pause = Pause(

@@ -8,8 +8,8 @@ from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from catenary.answers import Answer, Pause
 from catenary.errors import PauseError
+from catenary.pauses.answers import Answer, Pause
 from catenary.runtime.held import ANSWERED, CANCELLED, EXPIRED, OPEN, SUSPENDED, Held, suspend
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from catenary.answers import Ask
     from catenary.component import Context
     from catenary.engine import Engine
     from catenary.message import Message
+    from catenary.pauses.answers import Ask
     from catenary.runtime.held import State
     from catenary.store import Database
     from catenary.store.pauses import PauseStore

@@ -7,19 +7,19 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Final
 
-from catenary.answers import Answer
 from catenary.errors import PauseError
 from catenary.options import Restart
-from catenary.pauses import Carried, named, several, unknown
+from catenary.pauses.answers import Answer
+from catenary.pauses.waiting import Carried, named, several, unknown
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from catenary.answers import AnswerParts, Pause
     from catenary.chain import Chain
     from catenary.engine import Engine
     from catenary.options import RunOptions
     from catenary.outcome import Outcome
+    from catenary.pauses.answers import AnswerParts, Pause
     from catenary.store.pauses import PauseStore, StoredPause
 
 _LOOK_EVERY_S: Final = 0.05
