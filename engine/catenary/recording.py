@@ -64,14 +64,14 @@ class Visit:
 
     def to_dict(self) -> dict[str, Json]:
         """Give the visit as JSON with camelCase keys; messages in their wire form."""
-        from catenary.recordwire import visit_to_dict
+        from catenary.recording.wire import visit_to_dict
 
         return visit_to_dict(self)
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Json]) -> Visit:
         """Read what `to_dict` gave. Raises: ValueError: when it is not such a visit."""
-        from catenary.recordwire import visit_from_dict
+        from catenary.recording.wire import visit_from_dict
 
         return visit_from_dict(written)
 
@@ -186,7 +186,7 @@ class RunRecord:
 
     def to_dict(self) -> dict[str, Json]:
         """Give the record as JSON with camelCase keys; messages in their wire form."""
-        from catenary.recordwire import record_to_dict
+        from catenary.recording.wire import record_to_dict
 
         return record_to_dict(self)
 
@@ -197,7 +197,7 @@ class RunRecord:
         Raises:
             ValueError: When it is not such a record.
         """
-        from catenary.recordwire import record_from_dict
+        from catenary.recording.wire import record_from_dict
 
         return record_from_dict(written)
 

@@ -16,8 +16,8 @@ from catenary.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from catenary.recorddiff import Difference
     from catenary.recording import RunRecord
+    from catenary.recording.diff import Difference
 
 _DIFFERENT: Final = 1
 _TROUBLE: Final = 2
@@ -46,7 +46,7 @@ def diff(ctx: click.Context, left: str, right: str, store: str | None, *, durati
 
     Exit codes: 0 nothing differs, 1 something does, 2 wrong usage, or a run cannot be read.
     """
-    from catenary.recorddiff import differences
+    from catenary.recording.diff import differences
 
     try:
         with opened(store) as history:
@@ -80,7 +80,7 @@ def _lines(left: RunRecord, right: RunRecord, found: list[Difference]) -> Iterat
 
 
 def _line(difference: Difference) -> str:
-    from catenary.recorddiff import MISSING
+    from catenary.recording.diff import MISSING
 
     place = _place(difference)
     if difference.kind in {"visit", "end"}:
@@ -109,7 +109,7 @@ def _place(difference: Difference) -> str:
 
 
 def _side(difference: Difference, value: Any) -> str:
-    from catenary.recorddiff import MISSING
+    from catenary.recording.diff import MISSING
 
     if value is MISSING:
         return "(nothing)"
@@ -121,7 +121,7 @@ def _side(difference: Difference, value: Any) -> str:
 
 
 def _duration_lines(left: RunRecord, right: RunRecord) -> Iterator[str]:
-    from catenary.recorddiff import paired
+    from catenary.recording.diff import paired
 
     yield "durations:"
     for one, other in paired(left, right):

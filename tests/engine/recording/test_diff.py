@@ -9,8 +9,8 @@ from hypothesis import given
 from tests.engine.store.records import record, records, visit
 
 from catenary import Message
-from catenary.recorddiff import MISSING, differences, values
 from catenary.recording import RunRecord
+from catenary.recording.diff import MISSING, differences, values
 from catenary.runtime.ends import End
 
 
