@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from catenary.errors import EngineError
 from catenary.life.versions import SHUTTING_DOWN, Instance, Version
 from catenary.masking import secrets_in
-from catenary.pipelines import Pipelines
+from catenary.pipelines.chain import Pipelines
 from catenary.runtime.compiled import Compiled, Limits, compile_chain
 from catenary.runtime.entry import perform
 from catenary.runtime.loops import drive_by_hand

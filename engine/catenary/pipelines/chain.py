@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from catenary.mapping import CONCURRENCY
+from catenary.pipelines.mapping import CONCURRENCY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
 
     from catenary.chain import Chain
     from catenary.engine import Engine
-    from catenary.mapping import OnError
     from catenary.options import RunOptions
     from catenary.outcome import Outcome
-    from catenary.portable import ChainFunction
+    from catenary.pipelines.mapping import OnError
+    from catenary.pipelines.portable import ChainFunction
 
 
 class Pipelines:
@@ -47,7 +47,7 @@ class Pipelines:
             CatenaryError: With `raise`, why the first run that did not complete did not; a note names the item.
             ValueError: When an argument cannot be used.
         """
-        from catenary.mapping import map_items
+        from catenary.pipelines.mapping import map_items
 
         return map_items(
             cast("Chain", self), items, options, concurrency=concurrency, on_error=on_error, ordered=ordered
@@ -67,7 +67,7 @@ class Pipelines:
         The arguments are as for `map`. With a `concurrency` above 1 the runs are in threads; leaving the loop early
         then waits for those under way.
         """
-        from catenary.mapping import map_items_sync
+        from catenary.pipelines.mapping import map_items_sync
 
         return map_items_sync(
             cast("Chain", self), items, options, concurrency=concurrency, on_error=on_error, ordered=ordered
@@ -92,6 +92,6 @@ class Pipelines:
                 clocks that cannot be pickled. It must itself be a function of a module.
             **options: Options of each run, as for `Engine.run`.
         """
-        from catenary.portable import ChainFunction
+        from catenary.pipelines.portable import ChainFunction
 
         return ChainFunction(cast("Chain", self), options, on_error, engine)

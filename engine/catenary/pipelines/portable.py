@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from catenary.chain import Chain
     from catenary.engine import Engine
-    from catenary.mapping import OnError
     from catenary.options import RunOptions
+    from catenary.pipelines.mapping import OnError
 
 _chains: dict[tuple[int, str], Chain] = {}
 """The chains that were built in this process, by process and recipe: a forked process builds its own."""
@@ -48,7 +48,7 @@ class ChainFunction:
         Raises:
             CatenaryError: Why the run did not complete, unless `on_error` says otherwise.
         """
-        from catenary.mapping import settled
+        from catenary.pipelines.mapping import settled
 
         outcome = settled(item, self.chain.run_sync(item, **self._options), self._on_error)
         return None if outcome is None else outcome.message.value

@@ -13,7 +13,7 @@ from tests.cases import times
 from tests.engine.runtime.kit import blocking, load, ways
 
 from catenary import SUCCESS, ChainDefaults, Engine, EngineError, Message, NodeError
-from catenary.mapping import _AHEAD
+from catenary.pipelines.mapping import _AHEAD
 
 
 def doubled(ctx, msg):
