@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from catenary import FAILURE, Relation, Template
 from catenary.component import Component, Config, Context, Emission, Example, option, register
 from catenary.definition import duration_s
-from catenary.pauses.answers import Ask, Use
+from catenary.pauses import Ask, Use
 
 if TYPE_CHECKING:
     from catenary import Message
