@@ -204,10 +204,11 @@ def _closure(tree: ast.expr, environment: Environment, *, in_template: bool) -> 
     from catenary.expr.closure import closure_text
     from catenary.expr.compiled import Compiler
     from catenary.expr.functions.table import functions_of
+    from catenary.expr.python.syntax import tree_of
 
     compiler = Compiler(environment, functions_of(environment), with_metadata=in_template)
     text = closure_text(tree, compiler)
-    make = cast("ast.FunctionDef", ast.parse(text).body[0])
+    make = cast("ast.FunctionDef", tree_of(text).body[0])
     naming = _Named(compiler.namespace)
     return "\n".join(ast.unparse(naming.visit(part)) for part in make.body if isinstance(part, ast.FunctionDef))
 

@@ -15,7 +15,7 @@ from catenary.expr.problems import place, shorten
 from catenary.expr.python import operators as guards
 from catenary.expr.python.builtins import python_functions
 from catenary.expr.python.compiler import PythonCompiler
-from catenary.expr.python.syntax import Source
+from catenary.expr.python.syntax import Source, tree_of
 from catenary.message import UNREAD
 
 if TYPE_CHECKING:
@@ -92,14 +92,14 @@ def _closure(compiler: PythonCompiler, value: ast.expr, text: Source) -> Callabl
     """Compile what the compiler wrote to a function `(msg, ctx=None) -> value`."""
     if compiler.uses_budget:
         value = compiler.invoke(guards.charge, ast.Name("work", ast.Load()), value, at=value)
-    module = ast.parse(_FRAME)
+    module = tree_of(_FRAME)
     make: Any = module.body[0]
     attempt: Any = make.body[0].body[0]
     prologue = [_READ[name] for name in sorted(compiler.used)]
     prologue += [f"{name} = record(output_of(ctx, {node_id!r}))" for node_id, name in compiler.references.items()]
     if compiler.uses_budget:
         prologue.append("work = Work()")
-    attempt.body = [*ast.parse("\n".join(prologue)).body, ast.Return(value)]
+    attempt.body = [*tree_of("\n".join(prologue)).body, ast.Return(value)]
     kept: dict[str, Any] = {
         "Work": guards.Work,
         "record": record,

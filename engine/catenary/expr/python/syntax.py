@@ -6,7 +6,7 @@ import ast
 import io
 import tokenize
 import warnings
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from catenary.expr.problems import syntax_problem
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS: Final = 100_000
 MAX_NODES: Final = 10_000
+MAX_TRIES: Final = 20
 
 GLOBAL: Final = "glo\u0432al"
 """Stands for `global`, a word of Python that is a name here: as long, and nothing that anybody writes."""
@@ -98,7 +99,22 @@ class Source:
 def _parse(text: str) -> ast.expr:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of escapes that Python does not know, for one
-        return ast.parse(text, mode="eval").body
+        return tree_of(text, "eval").body
+
+
+def tree_of(text: str, mode: Literal["eval", "exec"] = "exec") -> Any:
+    """Give what `ast.parse` gives.
+
+    While CPython 3.11 makes a tree it keeps the depth in one place for all threads. When garbage is collected then,
+    code that runs for it, or another thread, may parse something too: a `SystemError` that has nothing to do with the
+    text. The garbage is gone after that, so another try gives the tree.
+    """
+    for _ in range(MAX_TRIES - 1):
+        try:
+            return ast.parse(text, mode=mode)
+        except SystemError:
+            continue
+    return ast.parse(text, mode=mode)
 
 
 def _with_global_as_name(text: str) -> str:

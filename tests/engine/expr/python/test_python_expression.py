@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import time
 from collections.abc import Callable
 from typing import Any
@@ -334,3 +336,28 @@ def test_expressions_are_equal_by_their_text() -> None:
 def test_a_call_works_without_a_context() -> None:
     call: Callable[..., Any] = PythonExpression.compile("msg.t").call
     assert call(Message('{"t": 1}')) == 1
+
+
+class _Parses:
+    """Garbage in a circle, which parses something as it is collected."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        ast.parse("(((1)))")
+
+
+def test_code_that_runs_as_garbage_is_collected_and_parses_disturbs_nothing() -> None:
+    threshold = gc.get_threshold()
+    text = "[" + ",".join(f"msg.a + {number}" for number in range(200)) + "]"
+    try:
+        gc.disable()
+        for _ in range(5):
+            _Parses()
+        gc.set_threshold(20, 1, 1)  # so soon that it comes while a tree is made
+        gc.enable()
+        assert PythonExpression.compile(text).evaluate(Message({"a": 1})) == list(range(1, 201))
+    finally:
+        gc.set_threshold(*threshold)
+        gc.enable()
