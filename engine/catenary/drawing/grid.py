@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from catenary.drawing.placing import Layout, Placed
 from catenary.drawing.routes import Line
-from catenary.drawing.sizes import MARGIN, box_size
+from catenary.drawing.sizes import MARGIN, TITLE_ROOM, box_size
 
 if TYPE_CHECKING:
     from catenary.drawing.diagram import Box, Diagram
@@ -18,7 +18,7 @@ LARGE: Final = 1500
 
 _GAP_X: Final = 70.0
 _GAP_Y: Final = 34.0
-_TOP: Final = MARGIN + 34.0
+_TOP: Final = MARGIN + TITLE_ROOM
 _LEGEND_ROOM: Final = 34.0
 
 

@@ -32,6 +32,13 @@ class Count:
         often = f"{self.visits}\u00d7 " if self.visits != 1 else ""
         return often + duration_text(self.duration_s)
 
+    @property
+    def told(self) -> str:
+        """The same in words, such as `3 visits, 1 failed, 1.2 ms in all`."""
+        took = duration_text(self.duration_s)
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"1 visit{failed}, {took}" if self.visits == 1 else f"{self.visits} visits{failed}, {took} in all"
+
 
 @dataclass(slots=True)
 class Overlay:

@@ -9,6 +9,7 @@
   const svg = picture.querySelector("svg");
   const width = Number(svg.getAttribute("width"));
   const height = Number(svg.getAttribute("height"));
+  const origin = svg.viewBox.baseVal;
   const boxes = new Map();
   const view = { x: 0, y: 0, scale: 1 };
   const LEAST = 0.02, MOST = 8;
@@ -40,9 +41,14 @@
   const centre = (box) => {
     const area = box.getBBox();
     view.scale = Math.max(view.scale, 0.7);
-    view.x = stage.clientWidth / 2 - (area.x + area.width / 2) * view.scale;
-    view.y = stage.clientHeight / 2 - (area.y + area.height / 2) * view.scale;
+    view.x = stage.clientWidth / 2 - (area.x - origin.x + area.width / 2) * view.scale;
+    view.y = stage.clientHeight / 2 - (area.y - origin.y + area.height / 2) * view.scale;
     show();
+  };
+
+  const isSeen = (box) => {
+    const area = box.getBoundingClientRect(), room = stage.getBoundingClientRect();
+    return area.left >= room.left && area.right <= room.right && area.top >= room.top && area.bottom <= room.bottom;
   };
 
   const add = (parent, name, text, kind) => {
@@ -57,6 +63,9 @@
     details.hidden = !node;
     for (const [name, box] of boxes) box.classList.toggle("current", name === id);
     if (!node) return;
+    const area = boxes.get(id).getBoundingClientRect();
+    details.classList.toggle("left", area.left + area.right > window.innerWidth);
+    details.classList.toggle("passing", !pinned);
     const body = details.querySelector("div");
     body.replaceChildren();
     add(body, "h2", node.name || id);
@@ -86,7 +95,7 @@
     box.setAttribute("aria-label", `${nodes[id].name || id}, ${nodes[id].type}`);
     box.addEventListener("pointerenter", () => { if (!pinned && !pointers.size) tell(id); });
     box.addEventListener("pointerleave", () => { if (!pinned) tell(null); });
-    box.addEventListener("focus", () => { if (box.matches(":focus-visible")) pin(id); });
+    box.addEventListener("focus", () => { if (!box.matches(":focus-visible")) return; if (!isSeen(box)) centre(box); pin(id); });
     box.addEventListener("click", () => { if (!moved) pin(id); });
     box.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") { event.preventDefault(); centre(box); pin(id); }

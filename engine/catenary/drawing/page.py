@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.drawing.overlay import duration_text
+from catenary.drawing.palette import DARK
 from catenary.drawing.settings import shown_settings
 from catenary.drawing.svg import heading_of, svg
 from catenary.drawing.text import printable
@@ -42,23 +43,24 @@ def page(
         overlay: A run to be shown on the picture.
         record: That run; the last visits of each node are shown with what came in and what left.
     """
-    heading = heading_of(layout.diagram)
+    heading = printable(heading_of(layout.diagram))
     nodes = _nodes(definition, registry, overlay, record)
-    about = f"<p>{escape(printable(overlay.heading))}</p>" if overlay else ""
+    about = _line("p", printable(overlay.heading)) if overlay else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>{escape(printable(heading))}</title>
+<title>{escape(heading)}</title>
 <style>
-{_part("page.css")}</style>
+{_part("page.css")}{_dark()}</style>
 </head>
 <body>
 <header>
-<h1>{escape(printable(heading))}</h1>
-{about}
+<div class="about">
+{_line("h1", heading)}
+{about}</div>
 <div class="tools">
 <input id="search" type="search" placeholder="Find a node  ( / )" aria-label="Find a node">
 <span id="found" role="status"></span>
@@ -69,7 +71,7 @@ def page(
 </header>
 <main>
 <div id="stage"><div id="picture">
-{svg(layout, overlay)}</div></div>
+{svg(layout, overlay, titled=False)}</div></div>
 <aside id="details" hidden><button id="close" aria-label="Close">&times;</button><div aria-live="polite"></div></aside>
 </main>
 <script type="application/json" id="nodes">{_inside_script(nodes)}</script>
@@ -83,6 +85,19 @@ def page(
 @cache
 def _part(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def _line(name: str, text: str) -> str:
+    """Give an element of one line, which shows all of its text when there is no room for it."""
+    return f'<{name} title="{escape(text)}">{escape(text)}</{name}>'
+
+
+def _dark() -> str:
+    """Give the style of the picture where the reader's ground is dark."""
+    rules = (
+        f'svg [{part}="{light}"] {{ {part}: {dark}; }}' for light, dark in DARK.items() for part in ("fill", "stroke")
+    )
+    return "@media (prefers-color-scheme: dark) {\n" + "\n".join(rules) + "\n}\n"
 
 
 def _inside_script(value: Json) -> str:
@@ -108,7 +123,7 @@ def _nodes(
         }
         count = overlay.nodes.get(node.id) if overlay else None
         if count is not None:
-            told["run"] = f"{count.visits} visits, {count.failed} failed, {duration_text(count.duration_s)} in all"
+            told["run"] = count.told
             told["error"] = count.error
             told["visits"] = [_visit(visit) for visit in visits.get(node.id, [])[-_MOST_VISITS:]]
         nodes.setdefault(printable(node.id), told)

@@ -46,6 +46,37 @@ _RELATIONS: Final[dict[str, Tint]] = {
 }
 _PLAIN: Final = Tint("#48505a", "#f1f3f5")
 
+DARK: Final[dict[str, str]] = {
+    GROUND: "#161b22",
+    FRAME: "#30363d",
+    INK: "#e6edf3",
+    PALE_INK: "#9da7b3",
+    LINE: "#8b949e",
+    FAILURE_LINE: "#d4575f",
+    FAILURE_INK: "#ff8a82",
+    PALE_LINE: "#3a424c",
+    TAKEN: "#58a6ff",
+    "#7d4e00": "#e3b341",
+    "#fff8e1": "#2a2212",
+    "#e8f3ff": "#10233a",
+    "#1a6b3a": "#56d364",
+    "#e8f7ed": "#12271a",
+    "#48505a": "#b7c0ca",
+    "#f1f3f5": "#23292f",
+    "#34459c": "#a3b3ff",
+    "#eceffd": "#1c2240",
+    "#8a3b12": "#f0a470",
+    "#fff0e6": "#2d1c11",
+    "#6639ba": "#c8a2ff",
+    "#f5efff": "#251b39",
+    "#0c6573": "#56d4dd",
+    "#e3f6f8": "#0e262a",
+    "#ffebe9": "#33181a",
+    "#8a2566": "#f788c4",
+    "#ffeff7": "#311624",
+}
+"""What stands in the place of each colour where the ground is dark."""
+
 
 def tint_of(category: str) -> Tint:
     """Give the colours of a category."""

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 from catenary.drawing.heights import set_heights
 from catenary.drawing.layers import groups_of
 from catenary.drawing.routes import Line, Router
-from catenary.drawing.rows import Row, rows_of, set_x
-from catenary.drawing.sizes import BEND_HEIGHT, LABEL_HEIGHT, LANE, MARGIN, box_size, label_width
+from catenary.drawing.rows import Row, landscape_width, rows_of, set_x
+from catenary.drawing.sizes import BEND_HEIGHT, LABEL_HEIGHT, LANE, MARGIN, ROW_WIDTH, TITLE_ROOM, box_size, label_width
 
 if TYPE_CHECKING:
     from catenary.drawing.diagram import Box, Diagram, Port
     from catenary.drawing.layers import Group, Unit
 
-_TITLE_ROOM: Final = 34.0
 _LEGEND_ROOM: Final = 34.0
 _ROW_GAP: Final = 30.0
 _LEAST_WIDTH: Final = 420.0
@@ -51,10 +50,14 @@ class Layout:
     start: tuple[float, float] | None
 
 
-def place(diagram: Diagram) -> Layout:
+def place(diagram: Diagram, *, landscape: bool = False) -> Layout:
     """Lay a picture out: in columns from left to right, broken into rows where it gets too wide.
 
     A very large one is laid out quickly, as `place_quickly` does it.
+
+    Args:
+        diagram: What to lay out.
+        landscape: True for rows so wide that all of it has the shape of a screen; they fit a printed page otherwise.
     """
     from catenary.drawing.grid import LARGE, place_quickly
 
@@ -64,7 +67,10 @@ def place(diagram: Diagram) -> Layout:
     for port in diagram.ports:
         ports.setdefault(port.source, []).append(port)
     groups = groups_of(diagram)
-    rows = [row for group in groups for row in _rows(group, ports)]
+    for group in groups:
+        _measure(group, ports)
+    row_width = landscape_width(groups, ports) if landscape else ROW_WIDTH
+    rows = [row for group in groups for row in rows_of(group, ports, row_width)]
     router = Router(rows)
     for row in rows:
         set_x(row, MARGIN + router.margin_lanes * LANE, diagram.entry)
@@ -85,7 +91,7 @@ def place(diagram: Diagram) -> Layout:
     )
 
 
-def _rows(group: Group, ports: dict[str, list[Port]]) -> list[Row]:
+def _measure(group: Group, ports: dict[str, list[Port]]) -> None:
     for column in group.columns:
         for unit in column:
             unit.width, unit.height = 0.0, BEND_HEIGHT
@@ -95,12 +101,11 @@ def _rows(group: Group, ports: dict[str, list[Port]]) -> list[Row]:
         for unit in column:
             unit.width = widest
     set_heights(group.columns)
-    return rows_of(group, ports)
 
 
 def _stack(rows: list[Row], router: Router) -> float:
     """Put the rows below each other, with room for the lanes between them. Returns: the bottom."""
-    top = MARGIN + _TITLE_ROOM
+    top = MARGIN + TITLE_ROOM
     for row in rows:
         units = [unit for column in row.columns for unit in column]
         shift = top - min(unit.top for unit in units)

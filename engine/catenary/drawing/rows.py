@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Final
 
 from catenary.drawing.sizes import ARROW, LANE, ROW_WIDTH, START_ROOM, label_width
@@ -18,6 +18,9 @@ _AFTER_LABEL: Final = 22.0
 _LEAST_CURVE: Final = 34.0
 _MOST_CURVE: Final = 100.0
 _STRETCH: Final = 1.2  # a picture this much wider than a row is not broken
+_LANDSCAPE: Final = 1.7
+_LEAST_LANDSCAPE: Final = 1500.0
+_CORRIDOR: Final = 70.0  # the usual room between two rows, for the lines from one to the next
 
 
 @dataclass(slots=True, eq=False)
@@ -74,13 +77,13 @@ class Row:
         return self.gutters[unit.column - self.columns[0][0].column]
 
 
-def rows_of(group: Group, ports: Mapping[str, list[Port]]) -> list[Row]:
+def rows_of(group: Group, ports: Mapping[str, list[Port]], row_width: float = ROW_WIDTH) -> list[Row]:
     """Break a group into rows of about the same width, where few connections are cut."""
-    wide = [column[0].width + _label_room(column, ports) + 60.0 for column in group.columns]
+    wide = [_column_width(column, ports) for column in group.columns]
     total = sum(wide)
-    if total <= ROW_WIDTH * _STRETCH:
+    if total <= row_width * _STRETCH:
         return [_row(group, group.columns, ports)]
-    room = total / ceil(total / ROW_WIDTH) + max(wide) / 2
+    room = total / ceil(total / row_width) + max(wide) / 2
     rows: list[Row] = []
     start = 0
     while start < len(wide):
@@ -93,6 +96,19 @@ def rows_of(group: Group, ports: Mapping[str, list[Port]]) -> list[Row]:
         rows.append(_row(group, group.columns[start:end], ports))
         start = end
     return rows
+
+
+def landscape_width(groups: list[Group], ports: Mapping[str, list[Port]]) -> float:
+    """Give the width of rows by which a picture has about the shape of a screen; small ones stay in one row."""
+    area = 0.0
+    for column in (column for group in groups for column in group.columns):
+        height = max(unit.top + unit.height for unit in column) - min(unit.top for unit in column)
+        area += _column_width(column, ports) * (height + _CORRIDOR)
+    return max(_LEAST_LANDSCAPE, sqrt(area * _LANDSCAPE))
+
+
+def _column_width(column: list[Unit], ports: Mapping[str, list[Port]]) -> float:
+    return column[0].width + _label_room(column, ports) + 60.0
 
 
 def _row_end(wide: list[float], start: int, room: float) -> int:

@@ -16,6 +16,7 @@ LABEL_HEIGHT: Final = 18.0
 PORT_STEP: Final = 24.0
 LANE: Final = 10.0
 MARGIN: Final = 26.0
+TITLE_ROOM: Final = 34.0
 ARROW: Final = 12.0
 START_ROOM: Final = 44.0
 BEND_HEIGHT: Final = 8.0

@@ -19,7 +19,17 @@ from catenary.drawing.palette import (
     relation_tint,
     tint_of,
 )
-from catenary.drawing.sizes import ARROW, LABEL_HEIGHT, MARGIN, SMALL, TITLE, label_room, text_room, title_lines
+from catenary.drawing.sizes import (
+    ARROW,
+    LABEL_HEIGHT,
+    MARGIN,
+    SMALL,
+    TITLE,
+    TITLE_ROOM,
+    label_room,
+    text_room,
+    title_lines,
+)
 from catenary.drawing.sizes import LINE as LINE_HEIGHT
 from catenary.drawing.text import fit, printable, width_of
 
@@ -34,27 +44,31 @@ if TYPE_CHECKING:
 _SANS: Final = "Segoe UI, Helvetica Neue, Helvetica, Arial, sans-serif"
 _MONO: Final = "SFMono-Regular, Consolas, Liberation Mono, Menlo, monospace"
 _SLANT: Final = 12.0
+_RUN_ROOM: Final = 16.0
 
 
-def svg(layout: Layout, overlay: Overlay | None = None) -> str:
+def svg(layout: Layout, overlay: Overlay | None = None, *, titled: bool = True) -> str:
     """Write a picture as an SVG document, the same text for the same picture.
 
     Args:
         layout: The picture.
         overlay: A run to be shown on it: what it did not take is pale, what it took has counts, times and errors.
+        titled: False to leave out what stands above the chain, for pages that say it themselves.
     """
-    width, height = layout.width, layout.height
+    top = 0.0 if titled else TITLE_ROOM
+    if titled and overlay is not None:
+        top = -_RUN_ROOM
+    width, height = layout.width, layout.height - top
     heading = heading_of(layout.diagram)
     parts = [
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
-            f'viewBox="0 0 {width:g} {height:g}" role="img" font-family="{_SANS}">'
+            f'viewBox="0 {top:g} {width:g} {height:g}" role="img" font-family="{_SANS}">'
         ),
         f"<title>{_text(heading)}</title>",
         f"<desc>{_text(_description(layout.diagram))}</desc>",
-        _tag("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, rx=10, fill=GROUND, stroke=FRAME),
-        _write(heading, MARGIN, MARGIN + 8, size=16, room=width - 2 * MARGIN),
-        *_about_run(layout, overlay),
+        _tag("rect", x=0.5, y=top + 0.5, width=width - 1, height=height - 1, rx=10, fill=GROUND, stroke=FRAME),
+        *(_titles(layout, overlay, top) if titled else ()),
         *_lines(layout, overlay),
         *_start(layout),
         *(part for box, at in layout.boxes for part in _box(box, at, overlay)),
@@ -76,10 +90,11 @@ def _description(diagram: Diagram) -> str:
     return f"Nodes: {nodes or 'none'}. Connections: {ways or 'none'}."
 
 
-def _about_run(layout: Layout, overlay: Overlay | None) -> Iterator[str]:
+def _titles(layout: Layout, overlay: Overlay | None, top: float) -> Iterator[str]:
+    room = layout.width - 2 * MARGIN
+    yield _write(heading_of(layout.diagram), MARGIN, top + MARGIN + 8, size=16, room=room)
     if overlay is not None:
-        room = layout.width - 2 * MARGIN
-        yield _write(overlay.heading, MARGIN, MARGIN + 26, size=SMALL, room=room, colour=PALE_INK)
+        yield _write(overlay.heading, MARGIN, top + MARGIN + 26, size=SMALL, room=room, colour=PALE_INK)
 
 
 def _lines(layout: Layout, overlay: Overlay | None) -> Iterator[str]:
@@ -165,7 +180,7 @@ def _tooltip(box: Box, count: Count | None) -> str:
     name = f"{box.name} [{box.id}]" if box.name else box.id
     told = f"{name}: {box.type}" + ("" if box.reached else ", not reached from the first node")
     if count is not None:
-        told += f"; {count.visits} visits, {count.failed} failed, {count.label}"
+        told += f"; {count.told}"
     return told + (f"; {count.error}" if count and count.error else "")
 
 
@@ -189,7 +204,7 @@ def _label(port: Port, at: Placed, overlay: Overlay | None) -> Iterator[str]:
     pale = ' opacity="0.45"' if overlay and not taken else ""
     if pale:
         yield _under(at, LABEL_HEIGHT / 2)
-    yield f"<g{pale}><title>{_text(port.label)}{f', {taken} times' if taken else ''}</title>"
+    yield f"<g{pale}><title>{_text(port.label)}{f', {_times(taken)}' if taken else ''}</title>"
     yield _tag(
         "rect", x=at.left, y=at.top, width=at.width, height=at.height, rx=LABEL_HEIGHT / 2, fill=tint.soft,
         stroke=tint.strong, stroke_width=0.7,
@@ -199,6 +214,10 @@ def _label(port: Port, at: Placed, overlay: Overlay | None) -> Iterator[str]:
         port.label, middle, at.top + 12.8, size=SMALL, colour=tint.strong, room=label_room(at.width), middle=True
     )
     yield "</g>"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _legend(layout: Layout) -> Iterator[str]:

@@ -31,6 +31,14 @@
   told.hovered = details.textContent;
   box.dispatchEvent(new PointerEvent("pointerleave"));
   told.left = details.hidden;
+  key("0");
+  for (const name of ["big", "bad"]) {
+    const other = document.querySelector(`[data-node="${name}"]`);
+    other.dispatchEvent(new PointerEvent("pointerenter"));
+    const node = other.getBoundingClientRect(), panel = details.getBoundingClientRect();
+    told[`covers_${name}`] = node.left < panel.right && panel.left < node.right && node.top < panel.bottom && panel.top < node.bottom;
+    other.dispatchEvent(new PointerEvent("pointerleave"));
+  }
   key("Enter", box); told.pinned = !details.hidden;
   key("Escape"); told.closed = details.hidden;
   const search = document.getElementById("search");

@@ -49,7 +49,7 @@ class Safe(Component[SafeConfig]):
 def drawn(chain=CHAIN, record=None):
     definition, registry = read(chain).definition, Registry()
     overlay = overlay_of(record) if record else None
-    return page(place(diagram_of(definition, registry)), definition, registry, overlay, record)
+    return page(place(diagram_of(definition, registry), landscape=True), definition, registry, overlay, record)
 
 
 def nodes_in(text):
@@ -104,6 +104,15 @@ def test_the_page_of_a_run_has_the_last_visits_of_each_node():
     assert "visits" not in nodes["small"]
 
 
+def test_every_colour_of_the_picture_changes_where_the_ground_is_dark():
+    text = drawn()
+    dark = text[text.rindex("@media (prefers-color-scheme: dark)") : text.index("</style>")]
+    picture = text[text.index("<svg") : text.index("</svg>")]
+    used = set(re.findall(r'((?:fill|stroke)="#[0-9a-f]{6}")', picture))
+    assert used
+    assert [part for part in used if f"svg [{part}] {{" not in dark] == []
+
+
 PROBE = f"<script>{Path(__file__).with_name('probe.js').read_text()}</script>"
 
 
@@ -127,6 +136,8 @@ def test_a_browser_moves_zooms_finds_and_shows_nodes(tmp_path):
     assert "exprFilter" in told["hovered"]
     assert "msg.t > 1" in told["hovered"]
     assert told["left"]
+    assert not told["covers_big"]
+    assert not told["covers_bad"]
     assert told["pinned"]
     assert told["closed"]
     assert (told["first"], told["named"], told["focusable"]) == ("1 of 2", "bad", 5)

@@ -10,6 +10,7 @@ from tests.engine.drawing.kit import chain, diagrams, line_of
 
 from catenary.drawing import Diagram, Layout, place
 from catenary.drawing.placing import Placed
+from catenary.drawing.sizes import TITLE_ROOM
 
 
 def overlap(one: Placed, other: Placed) -> bool:
@@ -93,6 +94,23 @@ def test_a_long_chain_is_broken_into_rows() -> None:
 
     assert layout.width < 1500
     assert len({at.top for _, at in layout.boxes}) > 5
+
+
+def test_large_chains_take_the_shape_of_a_screen_when_told() -> None:
+    layout = place(line_of(150), landscape=True)
+
+    assert 1 < layout.width / layout.height < 2.5
+    assert place(line_of(150)).width < layout.width
+
+
+@settings(max_examples=times(60))
+@given(diagrams())
+def test_nothing_is_where_the_title_stands(diagram: Diagram) -> None:
+    layout = place(diagram, landscape=True)
+    tops = [at.top for at in rectangles(layout)] + [y for line in layout.lines for _, y in line.points]
+
+    assert min(tops, default=TITLE_ROOM) >= TITLE_ROOM
+    assert not [pair for pair in combinations(rectangles(layout), 2) if overlap(*pair)]
 
 
 def test_a_join_of_twenty_branches_stands_in_the_middle() -> None:

@@ -6,9 +6,10 @@ from xml.etree import ElementTree as ET
 
 from hypothesis import given, settings
 from tests.cases import times
-from tests.engine.drawing.kit import chain, diagrams
+from tests.engine.drawing.kit import chain, diagrams, line_of
 
 from catenary.drawing import Diagram, place, svg
+from catenary.drawing.overlay import Count, Overlay
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -71,6 +72,39 @@ def test_colours_of_text_have_enough_contrast() -> None:
     pairs += [(ink, tint.soft) for ink in (INK, PALE_INK) for tint in CATEGORIES.values()]
 
     assert min(contrast(*pair) for pair in pairs) >= 4.5
+
+
+def test_every_colour_has_one_for_dark_grounds_with_enough_contrast() -> None:
+    from catenary.drawing import palette
+
+    tints = [*palette.CATEGORIES.values(), palette.OTHER, *map(palette.relation_tint, [("True",), ("x",), ("Stream",)])]
+    used = {colour for tint in tints for colour in (tint.strong, tint.soft)}
+    used |= {value for value in vars(palette).values() if isinstance(value, str) and value.startswith("#")}
+    dark = palette.DARK
+    inks = [(dark[ink], dark[tint.soft]) for ink in (palette.INK, palette.PALE_INK) for tint in tints]
+    on_ground = (palette.INK, palette.PALE_INK, palette.TAKEN, palette.FAILURE_INK)
+
+    assert used == set(dark)
+    assert min(contrast(dark[tint.strong], dark[tint.soft]) for tint in tints) >= 4.5
+    assert min(contrast(*pair) for pair in inks) >= 4.5
+    assert min(contrast(dark[ink], dark[palette.GROUND]) for ink in on_ground) >= 4.5
+
+
+def test_what_is_said_of_a_run_lies_above_everything_else() -> None:
+    overlay = Overlay("run 1: completed in 2 ms", {"s0": Count(1, 0, 0.002)})
+    picture = ET.fromstring(svg(place(line_of(2)), overlay))
+    said = next(text for text in picture.iter(f"{SVG}text") if text.text == overlay.heading)
+    tops = [float(box.get("y", 0)) for box in picture.iter(f"{SVG}rect")][1:]
+
+    assert float(said.get("y", 0)) < min(tops)
+
+
+def test_a_picture_without_titles_has_no_room_for_them() -> None:
+    layout = place(line_of(2))
+    whole, bare = ET.fromstring(svg(layout)), ET.fromstring(svg(layout, titled=False))
+
+    assert float(bare.get("height", 0)) < float(whole.get("height", 0))
+    assert "A chain without a name" not in texts(svg(layout, titled=False))
 
 
 def contrast(one: str, other: str) -> float:
