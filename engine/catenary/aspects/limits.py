@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Final, Literal, Self, Unpack
 
 from catenary.aspects.base import Aspect, Proceed
 from catenary.aspects.buckets import Buckets
@@ -86,36 +86,37 @@ class ConcurrencyLimit(_Limit):
     def start(self, ctx: Context, msg: Message, /) -> Awaitable[None] | None:
         """Take a slot for the run, or wait for one. Raises: NodeFailure: when there is none."""
         key = self._key.of(ctx, msg)
-        try:
-            place = self.slots.take(key)
-        except LookupError:
-            raise NodeFailure(CONCURRENCY_TEXT) from None
-        if place is None:
-            when_over(ctx, lambda: self.slots.give_back(key))
-            return None
-        return self._start_later(ctx, key, place)
+        if not self._take(key):
+            return self._start_later(ctx, key)
+        when_over(ctx, lambda: self.slots.give_back(key))
+        return None
 
-    async def _start_later(self, ctx: Context, key: str, place: Any) -> None:
-        try:
-            await self.slots.wait(key, place, ctx.clock, self.queue_timeout_s)
-        except LookupError:
-            raise NodeFailure(CONCURRENCY_TEXT) from None
+    async def _start_later(self, ctx: Context, key: str) -> None:
+        await self._wait(ctx, key)
         when_over(ctx, lambda: self.slots.give_back(key))
 
     async def around(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:
         """Hold a slot during the visit. Raises: NodeFailure: when there is none."""
         key = self._key.of(ctx, msg)
-        try:
-            place = self.slots.take(key)
-            if place is not None:
-                await ctx.need_loop()
-                await self.slots.wait(key, place, ctx.clock, self.queue_timeout_s)
-        except LookupError:
-            raise NodeFailure(CONCURRENCY_TEXT) from None
+        if not self._take(key):
+            await ctx.need_loop()
+            await self._wait(ctx, key)
         try:
             return await proceed(msg)
         finally:
             self.slots.give_back(key)
+
+    def _take(self, key: str) -> bool:
+        try:
+            return self.slots.take(key)
+        except LookupError:
+            raise NodeFailure(CONCURRENCY_TEXT) from None
+
+    async def _wait(self, ctx: Context, key: str) -> None:
+        try:
+            await self.slots.wait(key, ctx.clock, self.queue_timeout_s)
+        except LookupError:
+            raise NodeFailure(CONCURRENCY_TEXT) from None
 
 
 class RateLimit(_Limit):
@@ -162,26 +163,30 @@ class RateLimit(_Limit):
 
     def start(self, ctx: Context, msg: Message, /) -> Awaitable[None] | None:
         """Take a token for the run, or wait for one. Raises: NodeFailure: when that would take too long."""
-        key = self._key.of(ctx, msg)
-        wait_s = self._take(key, ctx)
-        return self._wait(key, wait_s, ctx) if wait_s > 0 else None
+        return self._enter(ctx, self._key.of(ctx, msg))
 
     async def around(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:
         """Take a token for the visit, or wait for one. Raises: NodeFailure: when that would take too long."""
-        key = self._key.of(ctx, msg)
-        wait_s = self._take(key, ctx)
-        if wait_s > 0:
-            await ctx.need_loop()
-            await self._wait(key, wait_s, ctx)
+        waiting = self._enter(ctx, self._key.of(ctx, msg))
+        if waiting is not None:
+            await waiting
         return await proceed(msg)
 
-    def _take(self, key: str, ctx: Context) -> float:
+    def _enter(self, ctx: Context, key: str) -> Awaitable[None] | None:
+        if self._take(ctx, key) == 0:
+            return None
+        self._buckets.give_back(key)  # for who is to wait may never come to it
+        return self._wait(ctx, key)
+
+    def _take(self, ctx: Context, key: str) -> float:
         wait_s = self._buckets.take(key, ctx.clock.monotonic(), self.max_wait_s)
         if wait_s is None:
             raise NodeFailure(RATE_TEXT)
         return wait_s
 
-    async def _wait(self, key: str, wait_s: float, ctx: Context) -> None:
+    async def _wait(self, ctx: Context, key: str) -> None:
+        await ctx.need_loop()
+        wait_s = self._take(ctx, key)
         try:
             await ctx.clock.sleep(wait_s)
         except BaseException:

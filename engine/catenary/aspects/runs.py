@@ -170,10 +170,31 @@ class AspectRun:
     async def _message(self, given: Any, present: Message) -> Message:
         """Give the message that an aspect returned, awaited if it is to be; the present one for None."""
         if hasattr(given, "__await__"):
-            if not self._run.root.has_loop:
-                await ask_for_loop(self._run.root)
+            await self._may_wait(given)
             given = await given
         return present if given is None else checked(given)
+
+    async def _may_wait(self, given: Any) -> None:
+        """Make sure that an event loop is there, and that the run can be stopped while it waits.
+
+        Raises:
+            CancelledError: When it has been stopped before it began.
+        """
+        root = self._run.root
+        try:
+            if not root.has_loop:
+                await ask_for_loop(root)
+            elif root.task is None:
+                root.arm()
+            if not self.started and not root.live:
+                raise CancelledError
+        except BaseException:
+            getattr(given, "close", _nothing)()  # a coroutine that is never going to run
+            raise
+
+
+def _nothing() -> None:
+    """Stand in for the `close` of what has none."""
 
 
 def when_over(ctx: Context, call: Callable[[], None]) -> None:

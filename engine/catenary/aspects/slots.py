@@ -35,35 +35,28 @@ class Slots:
         """Give how many wait for a slot of a key."""
         return len(self._waiting.get(key, ()))
 
-    def take(self, key: str) -> Future[None] | None:
-        """Take a slot, or a place in the queue.
+    def take(self, key: str) -> bool:
+        """Take a slot.
 
         Returns:
-            None when the slot is there; else what is done once it is.
+            Whether there is one; if not, `wait` takes one later.
 
         Raises:
-            LookupError: When the queue is full.
+            LookupError: When there is none, and the queue is full.
         """
         with self._lock:
-            taken = self._taken.get(key, 0)
-            if taken < self._most:
-                self._taken[key] = taken + 1
-                return None
-            queue = self._waiting.get(key)
-            if self._most == 0 or (len(queue) if queue else 0) >= self._queue:
-                raise LookupError
-            place: Future[None] = Future()
-            if queue is None:
-                queue = self._waiting[key] = deque()
-            queue.append(place)
-            return place
+            return self._take(key)
 
-    async def wait(self, key: str, place: Future[None], clock: Clock, timeout_s: float) -> None:
-        """Wait in the queue.
+    async def wait(self, key: str, clock: Clock, timeout_s: float) -> None:
+        """Take a slot, in the queue if it has to be.
 
         Raises:
-            LookupError: When it takes too long.
+            LookupError: When the queue is full, or it takes too long.
         """
+        with self._lock:  # in here, not before: a queue must not know one who is never going to wait
+            if self._take(key):
+                return
+            place = self._line_up(key)
         handed = asyncio.wrap_future(place)
         limit = asyncio.ensure_future(clock.sleep(timeout_s))
         try:
@@ -75,6 +68,20 @@ class Slots:
             raise
         finally:
             limit.cancel()
+
+    def _take(self, key: str) -> bool:
+        taken = self._taken.get(key, 0)
+        if taken < self._most:
+            self._taken[key] = taken + 1
+            return True
+        if self._most == 0 or len(self._waiting.get(key, ())) >= self._queue:
+            raise LookupError
+        return False
+
+    def _line_up(self, key: str) -> Future[None]:
+        place: Future[None] = Future()
+        self._waiting.setdefault(key, deque()).append(place)
+        return place
 
     def give_back(self, key: str) -> None:
         """Give a slot back: to who has waited longest, if anybody does."""

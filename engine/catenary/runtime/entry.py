@@ -125,10 +125,10 @@ async def _perform_watched(chain: Chain, message: Message, options: RunOptions, 
         except BaseException as error:
             try:
                 await _cut_short(chain, run, error, message)
+                if run.aspects is not None:
+                    await run.aspects.completed(run.given or message)
             except BaseException as fault:
                 raised = fault
-            if run.aspects is not None and raised is None:
-                await run.aspects.completed(run.given or message)
         return await _end(chain, run, run.given or message, raised)
     finally:
         run.let_go()
@@ -250,8 +250,11 @@ async def _cut_short(chain: Chain, run: Run, error: BaseException, message: Mess
 
 async def open_rest(chain: Chain, run: Run) -> None:
     """Open what a chain opens at first use, on an event loop."""
-    if not run.root.has_loop:
-        await ask_for_loop(run)
+    root = run.root
+    if not root.has_loop:
+        await ask_for_loop(root)
+    elif root.task is None:
+        root.arm()  # so that it can be stopped meanwhile
     await chain.open_rest()
 
 

@@ -687,3 +687,23 @@ async def test_chain_that_is_taken_out_keeps_nothing_of_what_its_last_runs_store
     leave.set()
     assert (await run).ok
     assert not engine.cache.has("c:seen")
+
+
+async def test_a_run_is_stopped_while_a_component_is_opened_for_it():
+    engine = Engine()
+    load(engine, {"n": Kind("t/neverOpen")})
+    task = asyncio.create_task(engine.run("c", "x"))
+    await asyncio.sleep(0)
+    await engine.close(grace_s=0)
+    assert (await task).status == "cancelled"
+
+
+@register("t/neverOpen", category="test")
+class NeverOpen(Component[Config]):
+    """Its opening does not end."""
+
+    async def open(self, ctx):
+        await asyncio.Event().wait()
+
+    async def run(self, ctx, msg):
+        raise AssertionError("it was never opened")
