@@ -42,7 +42,8 @@ class Join(Component[JoinConfig]):
     It goes on early when so many branches have arrived as `quorum` says, or when the `timeout` is over: then by
     `Failure`, with `context deadline exceeded` and the message that came first. A branch that comes later ends as
     `Late`; with `stopRest` such branches are stopped where they are. In a loop, what comes late counts for the next
-    round. Time is only measured while the run waits for something.
+    round. Time is only measured while the run waits for something, and stands still as long as a `wait` node from which
+    the join can be reached waits for its answer.
 
     The payload is a JSON list in order of arrival, one `{"msg", "err", "nodeId"}` for each branch, where `nodeId` is
     the node the message came from. With `mergeToMap` it is one object: payloads that are JSON objects give their

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from catenary.errors import PauseError
 from catenary.pauses.answers import Answer, Pause
-from catenary.runtime.held import ANSWERED, CANCELLED, EXPIRED, OPEN, SUSPENDED, Held, suspend
+from catenary.runtime.held import ANSWERED, CANCELLED, EXPIRED, OPEN, SUSPENDED, Held, holding_joins, suspend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -132,16 +132,8 @@ class Pauses:
         await ctx.need_loop()
         pause = self._pause(ctx, ask, message)
         held = Held(pause, ctx)
-        await self._begin(held, ctx)
-        try:
-            ctx.notify("wait.open", **_shown(pause))
-            for listener in self._listeners:
-                listener(pause)
-            await held.settled(ctx.clock)
-            if held.state is OPEN:
-                await self._expire(held)
-        finally:
-            self._leave(held)
+        with holding_joins(ctx):
+            await self._hold(held, ctx)
         if held.state is EXPIRED:
             ctx.notify("wait.expired", visit=pause.visit)
             return ask.late, message
@@ -151,6 +143,19 @@ class Pauses:
         relation, message = ask.apply(answer, message)
         ctx.notify("wait.answered", visit=pause.visit, relation=relation, answerer=answer.answerer, note=answer.note)
         return relation, message
+
+    async def _hold(self, held: Held, ctx: Context) -> None:
+        """Keep a pause until it is over, for whatever reason."""
+        await self._begin(held, ctx)
+        try:
+            ctx.notify("wait.open", **_shown(held.pause))
+            for listener in self._listeners:
+                listener(held.pause)
+            await held.settled(ctx.clock)
+            if held.state is OPEN:
+                await self._expire(held)
+        finally:
+            self._leave(held)
 
     def _pause(self, ctx: Context, ask: Ask, message: Message) -> Pause:
         run = ctx._run

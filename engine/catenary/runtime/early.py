@@ -23,7 +23,9 @@ class EarlyRun(InlineRun):
 
     Attributes:
         unarmed: Joins with a time limit that began to wait, and whose time is not measured yet.
-        timers: The timers of joins that wait, by number.
+        timers: The timers of joins that wait, by number, each with what has arrived there.
+        pausing: The nodes that wait for an answer from outside, or in whose sub-runs one does.
+        resting: The joins whose time stands still, by number: what has arrived, and the seconds that are left.
         later: Joins of this run and of its sub-runs that wait while there is no event loop, with the end of their time.
         visiting: The visits that a join could stop, and what stops them.
         letting_go: How many of these are being stopped at the moment.
@@ -31,7 +33,9 @@ class EarlyRun(InlineRun):
 
     # Defaults of the class: most runs set none of them.
     unarmed: list[Step] | None = None
-    timers: dict[int, asyncio.TimerHandle] | None = None
+    timers: dict[int, tuple[asyncio.TimerHandle, list[Arrival]]] | None = None
+    pausing: list[Step] | None = None
+    resting: dict[int, tuple[list[Arrival], float]] | None = None
     later: list[tuple[Run, int, list[Arrival], float]] | None = None
     visiting: set[Visiting] | None = None
     letting_go = 0
@@ -59,7 +63,10 @@ class EarlyRun(InlineRun):
                 root.later = [*(root.later or ()), (run, join.join, arrivals, until)]
 
     def arm_join(self, number: int, arrivals: list[Arrival], until: float) -> None:
-        """Start the timer of a join."""
+        """Start the timer of a join, unless its time stands still."""
+        if self._rests(number):
+            self.resting = {**(self.resting or {}), number: (arrivals, until - monotonic())}
+            return
         run = cast("Run", self)
         if run.task is None:
             run.task = asyncio.current_task()
@@ -67,15 +74,36 @@ class EarlyRun(InlineRun):
         if timers is None:
             timers = self.timers = {}
         if number in timers:
-            timers[number].cancel()
+            timers[number][0].cancel()
         loop = asyncio.get_running_loop()
-        timers[number] = loop.call_later(until - monotonic(), self._expire, number, arrivals)
+        timers[number] = loop.call_later(until - monotonic(), self._expire, number, arrivals), arrivals
 
     def disarm_joins(self) -> None:
         """Stop all timers of joins."""
-        for timer in (self.timers or {}).values():
+        for timer, _ in (self.timers or {}).values():
             timer.cancel()
         self.timers = None
+
+    def rest(self, step: Step) -> None:
+        """Let the time of the joins that a node can reach stand still: it waits for an answer from outside."""
+        self.pausing = [*(self.pausing or ()), step]
+        for number in step.reach:
+            armed = (self.timers or {}).pop(number, None)
+            if armed is not None:
+                timer, arrivals = armed
+                timer.cancel()
+                self.arm_join(number, arrivals, timer.when())
+
+    def go_on(self, step: Step) -> None:
+        """Let the time of joins go on that `rest` stopped, as far as no other node keeps it from that."""
+        assert self.pausing is not None
+        self.pausing.remove(step)
+        resting, self.resting = self.resting or {}, None
+        for number, (arrivals, left_s) in resting.items():
+            self.arm_join(number, arrivals, monotonic() + left_s)
+
+    def _rests(self, number: int) -> bool:
+        return self.pausing is not None and any(number in step.reach for step in self.pausing)
 
     def _expire(self, number: int, arrivals: list[Arrival]) -> None:
         run = cast("Run", self)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future
+from contextlib import contextmanager
 from contextlib import suppress as ignoring
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from catenary.runtime.run import SUSPENDED as SUSPENSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Iterator
 
     from catenary.clock import Clock
     from catenary.pauses.answers import Answer, Pause
+    from catenary.runtime.compiled import Step
     from catenary.runtime.context import Context
+    from catenary.runtime.run import Run
 
 State: TypeAlias = Literal["open", "answered", "expired", "cancelled", "suspended"]
 OPEN: Final = "open"
@@ -81,6 +84,29 @@ class Held:
         """Say that the node waits no more."""
         if not self.gone.done():
             self.gone.set_result(None)
+
+
+@contextmanager
+def holding_joins(ctx: Context) -> Generator[None]:
+    """Let the time of all joins that a visit could reach, those of the runs around it included, stand still."""
+    places = list(_outward(ctx))
+    for run, step in places:
+        run.rest(step)
+    try:
+        yield
+    finally:
+        for run, step in places:
+            run.go_on(step)
+
+
+def _outward(ctx: Context) -> Iterator[tuple[Run, Step]]:
+    """Give a visit's run and node, and then those of the visits that its run is a part of."""
+    run, step = ctx._run, ctx._step
+    while run is not None:
+        yield run, step
+        if run.parent is not None:
+            step = run.parent_step
+        run = run.parent
 
 
 def suspend(held: Held, settle: Callable[[Held, State], bool]) -> None:

@@ -71,6 +71,7 @@ class Run(EarlyRun):
         aspects: What aspects do with this run, or None.
         outputs: What referenced nodes last sent on, by node id.
         parent_visit: The number of the visit that a sub-run belongs to; 0 at the top.
+        parent_step: The node that this visit is of; asked of sub-runs only.
     """
 
     # Defaults of the class: most runs set none of them.
@@ -80,6 +81,7 @@ class Run(EarlyRun):
     depth = 0
     parent: Run | None = None
     parent_visit = 0
+    parent_step: Step
     each: Callable[[End], Awaitable[None]] | None = None
     watch: Watch | None = None
     calls: Callbacks | None = None
@@ -100,12 +102,13 @@ class Run(EarlyRun):
 
     @classmethod
     def inside(
-        cls, parent: Run, compiled: Compiled, visit: int, depth: int, each: Callable[[End], Awaitable[None]] | None
+        cls, parent: Run, compiled: Compiled, ctx: Context, depth: int, each: Callable[[End], Awaitable[None]] | None
     ) -> Run:
         """Make a sub-run that belongs to a visit of another run."""
         run = cls(compiled)
         run.parent = parent
-        run.parent_visit = visit
+        run.parent_visit = ctx.visit
+        run.parent_step = ctx._step
         run._root = parent.root
         run.stride = run.root.stride
         watch = run.watch = parent.watch

@@ -62,7 +62,7 @@ def _enter(
         compiled = chain.compiled if run.watch is None else run.watch.compiled_of(chain)
         if node is not None:
             compiled = _part(chain, compiled, *node)
-        sub = Run.inside(run, compiled, ctx.visit, depth, each)
+        sub = Run.inside(run, compiled, ctx, depth, each)
         chain.runs.add(sub)
         if not chain.released or not isinstance(wanted, str):
             return chain, sub

@@ -228,6 +228,70 @@ async def test_a_join_waits_for_the_answer(engine: Engine, load: Load) -> None:
     assert outcome.message.value == {"n": 1, "w": 2}
 
 
+LIMITED = {"timeout": 0.02, "stopRest": True}
+TWO_WAITS = "f Success w, f Success a, f Success b, w Success j, a Success j, b Success j"
+JOINED = "f Success w, f Success a, w Success j, a Success j"
+
+
+async def left_waiting(chain: Chain) -> asyncio.Task[Outcome]:
+    """Begin a run, and wait for longer than its joins would."""
+    run = await begun(chain)
+    await asyncio.sleep(0.05)
+    assert not run.done()
+    return run
+
+
+@pytest.mark.parametrize("arrival", ["a:log", ("a:delay", {"delayMs": 2})], ids=["before", "meanwhile"])
+async def test_the_time_of_a_join_stands_still_while_it_waits_for_an_answer(
+    engine: Engine, load: Load, arrival: Any
+) -> None:
+    run = await left_waiting(load(["f:fork", arrival, "w:wait", ("j:join", {"timeout": 0.02})], JOINED))
+    await engine.answer(next(iter(engine.pauses)).run_id, "w")
+    assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Success")]
+
+
+async def test_the_time_of_a_join_stands_still_as_long_as_one_of_several_waits(engine: Engine, load: Load) -> None:
+    run = await left_waiting(load(["f:fork", "a:wait", "w:wait", "b:log", ("j:join", {"timeout": 0.02})], TWO_WAITS))
+    for node in ("a", "w"):
+        await engine.answer(next(iter(engine.pauses)).run_id, node)
+        await asyncio.sleep(0.05)
+    assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Success")]
+
+
+async def test_the_time_of_a_join_goes_on_after_the_answer(engine: Engine, load: Load) -> None:
+    run = await left_waiting(
+        load(
+            ["f:fork", "a:log", "w:wait", ("b:delay", {"delayMs": 1000000}), ("j:join", LIMITED)],
+            "f Success w, f Success a, w Success b, b Success j, a Success j",
+        )
+    )
+    await engine.answer(next(iter(engine.pauses)).run_id, "w")
+    assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Failure"), ("b", "Late")]
+
+
+async def test_joins_around_a_sub_chain_wait_too(engine: Engine, load: Load) -> None:
+    inner = load(["f:fork", "w:wait", "a:log", ("j:join", {"timeout": 0.02})], JOINED)
+    around = load(["f:fork", "a:log", ("w:flow", {"targetId": inner.id}), ("j:join", {"timeout": 0.02})], JOINED)
+    run = await left_waiting(around)
+    await engine.answer(next(iter(engine.pauses)).run_id, "w")
+    assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Success")]
+
+
+async def test_the_time_of_a_join_that_the_node_cannot_reach_goes_on(engine: Engine, load: Load) -> None:
+    chain = load(
+        ["f:fork", "w:wait", "a:log", ("b:delay", {"delayMs": 1000000}), ("j:join", LIMITED)],
+        "f Success w, f Success a, f Success b, a Success j, b Success j",
+    )
+    run = await left_waiting(chain)
+    await engine.answer(next(iter(engine.pauses)).run_id, "w")
+    outcome = await run
+    assert sorted((end.node_id, end.relation) for end in outcome.ends) == [
+        ("b", "Late"),
+        ("j", "Failure"),
+        ("w", "Success"),
+    ]
+
+
 async def test_each_round_of_a_loop_is_a_visit_of_its_own(engine: Engine, load: Load) -> None:
     run = await begun(load([("l:for", {"range": "msg", "do": "w", "mode": 1}), ("w:wait", {})]), ["a", "b"])
     seen: list[tuple[int, str]] = []
