@@ -94,7 +94,7 @@ def _drawn(definition: ChainDefinition, kind: str, record: RunRecord | None) -> 
     overlay = overlay_of(record, definition.id) if record is not None else None
     if kind == "mermaid":
         return mermaid(diagram, overlay)
-    layout = place(diagram)
+    layout = place(diagram, landscape=kind == "html")
     return svg(layout, overlay) if kind == "svg" else page(layout, definition, registry, overlay, record)
 
 
