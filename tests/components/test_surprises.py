@@ -1,4 +1,4 @@
-"""What surprises people in engines of the field does not happen here: each claim is tried on a whole chain."""
+"""What surprises people in engines of the field does not happen here: relations, joins, loading and data of a chain."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.components.surprising import boom, document, echo, load, ways
 
-from catenary import ChainError, ChainInvalid, Engine, Message
+from catenary import Aspect, ChainError, ChainInvalid, Engine, Message, OrElse
+from catenary.secrets import encrypt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from catenary import Chain, Outcome
 
 
 @pytest.fixture
@@ -24,42 +24,8 @@ def engine() -> Iterator[Engine]:
     engine.close_sync()
 
 
-def document(nodes: dict[str, Any], edges: str = "", **head: Any) -> dict[str, Any]:
-    """Give a chain: nodes by id as `type` or `(type, configuration)`, edges as `"a Success b, b c"`."""
-    written = []
-    for node_id, node in nodes.items():
-        kind, configuration = node if isinstance(node, tuple) else (node, {})
-        if callable(kind):
-            kind, configuration = "functions", {"functionName": kind.__name__}
-        written.append({"id": node_id, "type": kind, "configuration": configuration})
-    connections = []
-    for edge in filter(None, map(str.strip, edges.split(","))):
-        source, *relation, target = edge.split()
-        connections.append({"fromId": source, "type": relation[0] if relation else "Success", "toId": target})
-    return {"ruleChain": {"id": "c", **head}, "metadata": {"nodes": written, "connections": connections}}
-
-
-def load(engine: Engine, nodes: dict[str, Any], edges: str = "", **head: Any) -> Chain:
-    for node in nodes.values():
-        if callable(node):
-            engine.function(node.__name__)(node)
-    return engine.reload(document(nodes, edges, **head))
-
-
-def ways(outcome: Outcome) -> list[str]:
-    return [f"{end.node_id} {end.relation}" for end in outcome.ends]
-
-
 def problems(engine: Engine, chain: dict[str, Any]) -> dict[str, str]:
     return {problem.code: problem.text for problem in engine.check(chain)}
-
-
-def boom(ctx, msg):
-    raise ValueError("broken")
-
-
-def echo(ctx, msg):
-    return "Success"
 
 
 def rendered(template: str) -> dict[str, Any]:
@@ -136,6 +102,24 @@ async def test_a_timeout_interrupts_a_node_at_work(engine):
     assert str(outcome.error) == "processing cancelled: context deadline exceeded"
 
 
+async def test_a_cancelled_run_tells_of_its_open_branch_and_takes_no_failure_relation(engine):
+    begun, told = asyncio.Event(), []
+
+    async def long(ctx, msg):
+        begun.set()
+        await asyncio.sleep(60)
+
+    chain = load(engine, {"a": long, "b": "fork"}, "a Failure b")
+    run = asyncio.create_task(
+        chain.run({}, on_end=lambda info, msg, error, relation: told.append((info.node_id, relation)))
+    )
+    await begun.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert told == [("a", "Failure")]
+
+
 def test_the_error_goes_with_the_next_hop_only(engine):
     told = []
 
@@ -172,6 +156,24 @@ def test_the_empty_relation_and_nothing_are_two_things(engine):
     engine.load(chain)
     assert ways(engine.run_sync("c", {}, start="a")) == ["x Success"]
     assert ways(engine.run_sync("c", {}, start="b")) == ["b "]
+
+
+def test_the_next_node_sees_the_relation_that_was_taken_in_place_of_the_one_asked_for(engine):
+    came = []
+
+    class Seen(Aspect):
+        nodes = ("b",)
+
+        def before(self, ctx, msg, relation):
+            came.append(relation)
+
+    def asks(ctx, msg):
+        return OrElse("Hot", "Default")
+
+    engine.add_aspect(Seen())
+    load(engine, {"a": asks, "b": "fork"}, "a Default b").run_sync({})
+    assert came == ["Default"]
+    assert ways(load(engine, {"a": asks}).run_sync({})) == ["a Hot"]
 
 
 # Loading
@@ -233,6 +235,13 @@ def test_a_join_that_nothing_leads_to_is_an_error_at_load(engine):
     assert problems(engine, document({"j": "join"})).keys() == {"chain.join-first"}
 
 
+async def test_a_join_waits_for_what_a_run_began_with_and_for_nothing_else(engine):
+    chain = load(engine, {"s": "fork", "a": "fork", "b": "fork", "j": "join"}, "s a, s b, a j, b j")
+    for start, senders in (("a", ["a"]), (["a", "b"], ["a", "b"])):
+        outcome = await asyncio.wait_for(chain.run({}, start=start), 5)
+        assert [item["nodeId"] for item in outcome.message.value] == senders
+
+
 def test_an_errored_arrival_fails_the_join_with_all_data_present(engine):
     nodes = {"s": "fork", "a": boom, "b": "fork", "j": "join"}
     outcome = load(engine, nodes, "s a, s b, a Failure j, b j").run_sync({"v": 1})
@@ -287,6 +296,13 @@ def test_big_integers_keep_their_digits(engine):
     assert outcome.message.value["n"] == 12345678901234567
 
 
+def test_objects_keep_the_order_of_their_keys(engine):
+    nodes = {"t": ("jsTransform", {"jsScript": "msg.a = 1; return {msg, metadata, msgType};"})}
+    outcome = load(engine, nodes).run_sync(Message('{"z": 1, "m": {"y": 1, "b": 2}}'))
+    assert [*outcome.message.value] == ["z", "m", "a"]
+    assert [*outcome.message.value["m"]] == ["y", "b"]
+
+
 def test_text_that_looks_like_hex_survives_json():
     message = Message("deadbeef", data_type="TEXT")
     assert Message.from_dict(message.to_dict()).text == "deadbeef"
@@ -329,6 +345,14 @@ def test_a_property_that_is_missing_is_told_at_load(engine):
 def test_variables_that_are_objects_can_be_entered(engine):
     chain = load(engine, rendered("${vars.o.k}"), configuration={"vars": {"o": {"k": 12}}})
     assert chain.run_sync({}).message.text == "12"
+
+
+def test_secrets_are_filled_in(engine):
+    sealed = {"token": encrypt("door 1234", "mykey")}
+    with Engine(secret_key="mykey") as keyed:
+        keyed.function("echo")(echo)
+        chain = load(keyed, rendered("${secrets.token}"), configuration={"secrets": sealed})
+        assert chain.run_sync({}).message.text == "door 1234"
 
 
 def test_the_type_of_another_node_s_output_is_there_by_itself(engine):
