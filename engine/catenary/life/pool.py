@@ -14,7 +14,7 @@ from catenary.life.stopping import Stops
 from catenary.life.versions import SHUTTING_DOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
     from typing import TypeAlias
 
@@ -54,6 +54,7 @@ class ChainPool:
         retired: Earlier versions that are not closed yet.
         notices: Who is told of changes.
         loop: The event loop on which chains were last loaded or opened.
+        stays_closed: Gives the ids of the nodes of a chain that are not opened, as something else stands in for them.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -62,6 +63,7 @@ class ChainPool:
         self.notices = Notices()
         self.closed = False
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.stays_closed: Callable[[Chain], Collection[str]] | None = None
         self._engine = engine
         self._loaded: dict[str, Loaded] = {}
         self._aliases: dict[str, list[str]] = {}
@@ -261,7 +263,7 @@ class ChainPool:
         limits = engine.defaults.limits_of(definition)
         environment = environment_of(definition, settings)
         chain = Chain(engine, chain_id, definition, nodes, environment, limits, aspects=aspects, before=before)
-        failed = chain.open()
+        failed = chain.open(but=self.stays_closed(chain) if self.stays_closed else ())
         if failed:
             problems = [_open_problem(document, node_id, error, engine.masker) for node_id, error in failed]
             raise ChainInvalid(problems, file=document.file) from failed[0][1]

@@ -15,7 +15,7 @@ from catenary.runtime.context import opening_context
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from catenary.component import Component
     from catenary.runtime.compiled import Compiled
@@ -35,20 +35,22 @@ class Instance:
     Attributes:
         users: How many versions use it; the last one closes it.
         opened: Its number in the order in which components were opened; 0 while it is not open.
+        stays_closed: True when nothing calls it, so that it is never opened.
     """
 
-    __slots__ = ("component", "node_id", "opened", "users")
+    __slots__ = ("component", "node_id", "opened", "stays_closed", "users")
 
     def __init__(self, node_id: str, component: Component[Any]) -> None:
         self.node_id = node_id
         self.component = component
         self.users = 0
         self.opened = 0
+        self.stays_closed = False
 
     @property
     def opens_later(self) -> bool:
         """True when its `open` has to be awaited, and has not been yet."""
-        return not self.opened and inspect.iscoroutinefunction(self.component.open)
+        return not (self.opened or self.stays_closed) and inspect.iscoroutinefunction(self.component.open)
 
 
 class Gate:
@@ -102,8 +104,11 @@ class Version:
 
     # Opening
 
-    def open(self) -> list[tuple[str, Exception]]:
+    def open(self, *, but: Collection[str] = ()) -> list[tuple[str, Exception]]:
         """Open the components whose `open` is a plain `def`; the others are opened at first use.
+
+        Args:
+            but: The ids of nodes whose components nothing calls: they are not opened at all.
 
         Returns:
             What each node that cannot be opened raised, by node id; then what was opened for this version is closed
@@ -111,7 +116,9 @@ class Version:
         """
         failed: list[tuple[str, Exception]] = []
         for instance in sorted(self.instances, key=lambda one: not one.component.opens_first):
-            if instance.opens_later:
+            if instance.node_id in but:
+                instance.stays_closed = True
+            elif instance.opens_later:
                 self.must_open = True
             elif not instance.opened:
                 try:

@@ -79,10 +79,27 @@ def test_first_failure_may_end_it(tmp_path):
 def test_invalid_files_and_chains_have_a_code_of_their_own(tmp_path):
     put(tmp_path, "cases: []")
     assert run(tmp_path).exit_code == 3
-    put(tmp_path, TESTS, chain="metadata: {nodes: [{id: a, type: nothing}]}")
+    put(tmp_path, "cases: [{name: a}]", chain="metadata: {nodes: [{id: a, type: nothing}]}")
     result = run(tmp_path)
     assert (result.exit_code, "chain.unknown-type" in result.stderr) == (3, True)
     assert "Traceback" not in result.output
+
+
+def test_nodes_that_are_not_there_are_told_before_any_case_is_run(tmp_path):
+    put(tmp_path, TESTS + "  - {name: last, expect: {visited: [shap]}}\n")
+    result = run(tmp_path)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "there is no node 'shap'" in result.stderr
+    assert "did you mean 'shape'?" in result.stderr
+
+
+def test_tests_are_found_from_a_folder_inside(tmp_path, monkeypatch):
+    put(tmp_path, TESTS)
+    (tmp_path / ".hidden").mkdir()
+    put(tmp_path / ".hidden", "cases: [")
+    (tmp_path / "inside").mkdir()
+    monkeypatch.chdir(tmp_path / "inside")
+    assert "2 passed" in run("..").stderr
 
 
 def test_coverage_names_what_no_case_reached(tmp_path):

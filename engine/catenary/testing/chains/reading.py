@@ -14,6 +14,7 @@ from catenary.load.complaints import complaint
 from catenary.load.document import read_parsed
 from catenary.load.names import did_you_mean
 from catenary.testing.chains.model import Case, Expect, ExpectedEnd, Input, Mock, Part, Payload, Sent, Suite
+from catenary.testing.chains.naming import unknown_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,9 +87,14 @@ def read_suite(path: Path) -> SuiteFile:
     suite = _model(parsed, path, problems)
     cases = _cases(parsed, path, suite, problems) if suite else ()
     if suite is None or problems:
-        raise ChainInvalid(sorted(problems, key=lambda one: (one.line, one.column)), file=str(path))
+        raise ChainInvalid(sorted(problems, key=_place), file=str(path))
     chain = _chain_of(parsed, path, suite)
-    return SuiteFile(path, suite, chain, tuple(path.parent / other for other in suite.load), cases, parsed)
+    others = tuple(_other(parsed, path, name, index) for index, name in enumerate(suite.load))
+    file = SuiteFile(path, suite, chain, others, cases, parsed)
+    problems = unknown_nodes(file)
+    if problems:
+        raise ChainInvalid(sorted(problems, key=_place), file=str(path))
+    return file
 
 
 def find_suites(paths: Iterable[Path]) -> list[Path]:
@@ -97,10 +103,14 @@ def find_suites(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         if path.is_dir():
             inside = (one for one in path.rglob("*.test.*") if one.name.endswith(SUFFIXES))
-            found += sorted(one for one in inside if not any(part.startswith(".") for part in one.parts))
+            found += sorted(one for one in inside if not any(_is_hidden(part) for part in one.relative_to(path).parts))
         else:
             found.append(path)
     return list(dict.fromkeys(found))
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".")
 
 
 def _chain_of(parsed: Parsed, path: Path, suite: Suite) -> Path:
@@ -114,6 +124,19 @@ def _chain_of(parsed: Parsed, path: Path, suite: Suite) -> Path:
     text = f"there is no file {candidates[0]}" if suite.chain else f"there is no {' or '.join(candidates)} beside it"
     hint = "name the file of the chain with `chain`, seen from this file"
     raise ChainInvalid([_problem(parsed, str(path), "test.no-chain", text, steps, hint)], file=str(path))
+
+
+def _place(problem: Problem) -> tuple[int, int]:
+    return problem.line, problem.column
+
+
+def _other(parsed: Parsed, path: Path, name: str, index: int) -> Path:
+    if (path.parent / name).is_file():
+        return path.parent / name
+    hint = "files under `load` are seen from this file"
+    steps = ("load", index)
+    problem = _problem(parsed, str(path), "test.no-chain", f"there is no file {name}", steps, hint)
+    raise ChainInvalid([problem], file=str(path))
 
 
 def _model(parsed: Parsed, path: Path, problems: list[Problem]) -> Suite | None:

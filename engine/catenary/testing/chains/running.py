@@ -19,9 +19,8 @@ from catenary.load.places import same_key
 from catenary.message import BINARY, Message
 from catenary.testing.chains.clock import LeapingClock
 from catenary.testing.chains.expecting import unmet
-from catenary.testing.chains.naming import unknown_nodes
 from catenary.testing.chains.observing import Hits, Observer
-from catenary.testing.chains.standins import stand_ins
+from catenary.testing.chains.standins import StandIns
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -92,9 +91,13 @@ async def run_case(file: SuiteFile, placed: PlacedCase) -> CaseResult:
     with _variables(setting.mapping("env")):
         clock = _clock(setting)
         async with Engine(setting.mapping("properties"), clock=clock) as engine:
-            others = [engine.load(path) for path in file.others]
-            chain = engine.load(_document(file.chain, setting.mapping("vars")))
-            await _perform(file, placed, setting, chain, others, result)
+            document = _document(file.chain, setting.mapping("vars"))
+            mocks, allowed = setting.mapping("mocks"), setting.value("allow_external")
+            stand_ins = StandIns(document.definition.id, mocks, allowed)
+            engine._pool.stays_closed = stand_ins.closed
+            for path in file.others:
+                engine.load(path)
+            await _perform(file, placed, setting, engine.load(document), stand_ins, result)
     result.duration_s = time.perf_counter() - began
     result.result = "failed" if result.problems else "passed"
     return result
@@ -116,19 +119,15 @@ class _Merged:
 
 
 async def _perform(
-    file: SuiteFile, placed: PlacedCase, setting: _Merged, chain: Chain, others: list[Chain], result: CaseResult
+    file: SuiteFile, placed: PlacedCase, setting: _Merged, chain: Chain, stand_ins: StandIns, result: CaseResult
 ) -> None:
-    unknown = unknown_nodes(file, placed, chain, others)
-    if unknown:
-        result.problems = [f"{problem}" + (f" ({problem.hint})" if problem.hint else "") for problem in unknown]
-        return
     refused: list[str] = []
     seen = Observer(chain)
     clock: Any = chain.engine.clock
     case = placed.case
     limit_s = setting.value("timeout")
     try:
-        runs = stand_ins(chain, others, setting.mapping("mocks"), setting.value("allow_external"), refused)
+        runs = stand_ins.runs(chain.engine.chains.values(), refused)
         message = _message(file, placed)
         began, real = clock.monotonic(), time.monotonic()
         async with asyncio.timeout(limit_s):

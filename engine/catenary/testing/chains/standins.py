@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from catenary.component import info_of
-from catenary.errors import ConfigError, Refused, RunTimeout
+from catenary.errors import Refused, RunTimeout
 from catenary.expr import Template
 from catenary.relation import Relation, fail
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from catenary.expr import Environment
     from catenary.jsontext import Json
     from catenary.message import Message
+    from catenary.runtime.compiled import Step
     from catenary.runtime.ends import Arrival
     from catenary.testing.chains.model import Mock, Sent
 
@@ -129,32 +131,50 @@ def refuse(name: str, node_type: str, refused: list[str]) -> Run:
     return run
 
 
-def stand_ins(
-    chain: Chain, others: Iterable[Chain], mocks: Mapping[str, Sequence[Mock]], allowed: bool | list[str],
-    refused: list[str],
-) -> dict[str, Run]:  # fmt: skip
-    """Give what stands in for the nodes of a chain and of those that it runs.
+@dataclass(frozen=True)
+class StandIns:
+    """What stands in for the nodes of the chains of a case.
 
-    Raises:
-        ConfigError: When a mock names no node, or its templates cannot be compiled.
+    Attributes:
+        top: The id of the chain under test; nodes of the others are named `chain:node`.
+        mocks: By name of a node, what it does visit by visit.
+        allowed: True, or the names of the nodes, that may call the outside.
     """
-    runs: dict[str, Run] = {}
-    names = set[str]()
-    for owner, prefix in [(chain, ""), *((other, f"{other.id}:") for other in others)]:
-        for step in owner.compiled.steps:
-            name = prefix + step.node_id
-            names.add(name)
-            results = mocks.get(name)
-            if results:
-                runs[name] = StandIn(results, owner.environment, step.node.timeout_s).run
-            elif info_of(type(step.component)).category in OUTSIDE and not (
-                allowed is True or (isinstance(allowed, list) and name in allowed)
-            ):
-                runs[name] = refuse(name, step.node.type, refused)
-    unknown = next((name for name in mocks if name not in names), None)
-    if unknown is not None:
-        from catenary.load.names import did_you_mean, listed
 
-        hint = did_you_mean(unknown, sorted(names), f"nodes: {listed(sorted(names))}")
-        raise ConfigError(f"mocks: there is no node {unknown!r}", hint=hint)
-    return runs
+    top: str
+    mocks: Mapping[str, Sequence[Mock]]
+    allowed: bool | list[str]
+
+    def closed(self, chain: Chain) -> list[str]:
+        """Give the ids of the nodes that are not opened, as nothing calls them; what others may borrow is got ready."""
+        return [
+            step.node_id
+            for step in chain.compiled.steps
+            if self._is_replaced(self._name(chain, step), step) and not step.component.opens_first
+        ]
+
+    def runs(self, chains: Iterable[Chain], refused: list[str]) -> dict[str, Run]:
+        """Give what is called in place of nodes, by name. Refused visits go on the list.
+
+        Raises:
+            ConfigError: When the templates of a mock cannot be compiled.
+        """
+        runs: dict[str, Run] = {}
+        for chain in chains:
+            for step in chain.compiled.steps:
+                name = self._name(chain, step)
+                results = self.mocks.get(name)
+                if results:
+                    runs[name] = StandIn(results, chain.environment, step.node.timeout_s).run
+                elif self._is_replaced(name, step):
+                    runs[name] = refuse(name, step.node.type, refused)
+        return runs
+
+    def _name(self, chain: Chain, step: Step) -> str:
+        return step.node_id if chain.id == self.top else f"{chain.id}:{step.node_id}"
+
+    def _is_replaced(self, name: str, step: Step) -> bool:
+        if self.mocks.get(name):
+            return True
+        is_allowed = name in self.allowed if isinstance(self.allowed, list) else self.allowed
+        return not is_allowed and info_of(type(step.component)).category in OUTSIDE

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
 from tests.engine.testing.chains.kit import CHAIN, problems, put, results
+
+from catenary import Message
+from catenary.component import Component, Config, Context, Emission, register
+from catenary.errors import ChainError, ChainInvalid
+from catenary.relation import SUCCESS
+from catenary.testing.chains import read_suite, run_case
 
 COLD = "input: {data: {t: 20}}\n"
 HOT = "input: {data: {t: 50}}\n"
@@ -273,9 +280,109 @@ def test_case_that_takes_too_long_in_truth_is_stopped(tmp_path):
     assert results(put(tmp_path, text, chain))[0].problems == []
 
 
-def test_unknown_nodes_are_told_with_place_and_hint(tmp_path):
-    case = f"{HOT}start: [hott]\nmocks: {{sned: {{}}, done: {{}}}}\nexpect: {{path: [hot, shap], ends: [{{node: x}}]}}"
-    found = problems(tmp_path, case)
-    assert len(found) == 5
-    assert found[0].endswith("meter.test.yaml:7:13: test.unknown-node: there is no node 'sned' (did you mean 'send'?)")
-    assert any("branches end at the node 'done'" in line for line in found)
+class _Line(Component[Config]):
+    """Leads nowhere, so that no connection can be made."""
+
+    def run(self, ctx: Context, msg: Message) -> Emission:
+        """Pass on."""
+        return SUCCESS
+
+
+@register("tests/dead_line", category="external")
+class DeadLine(_Line):
+    """Connects when it is opened, and cannot."""
+
+    def open(self, ctx: Context) -> None:
+        """Fail."""
+        raise OSError("no line")
+
+
+@register("tests/dead_async_line", category="action")
+class DeadAsyncLine(_Line):
+    """Connects when it is opened, and cannot."""
+
+    async def open(self, ctx: Context) -> None:
+        """Fail."""
+        raise OSError("no line")
+
+    async def close(self) -> None:
+        """Fail."""
+        raise AssertionError("it was never open")
+
+
+def _line(node_type: str, name: str) -> str:
+    return f"ruleChain: {{id: {name}}}\nmetadata: {{nodes: [{{id: line, type: {node_type}}}]}}\n"
+
+
+@pytest.mark.parametrize("node_type", ["tests/dead_line", "tests/dead_async_line"])
+def test_nodes_with_a_mock_are_not_opened(tmp_path, node_type):
+    text = "mocks: {line: {data: 1}}\ncases: [{name: one, expect: {data: 1}}]"
+    assert results(put(tmp_path, text, _line(node_type, "meter")))[0].problems == []
+
+
+def test_nodes_with_a_mock_in_another_chain_are_not_opened(tmp_path):
+    (tmp_path / "sub.yaml").write_text(_line("tests/dead_async_line", "sub"))
+    chain = "ruleChain: {id: meter}\nmetadata: {nodes: [{id: f, type: flow, configuration: {targetId: sub}}]}"
+    text = "load: sub.yaml\nmocks: {'sub:line': {data: 1}}\ncases: [{name: one, expect: {path: [f, 'sub:line']}}]"
+    assert results(put(tmp_path, text, chain))[0].problems == []
+
+
+def test_nodes_that_are_refused_are_not_opened(tmp_path):
+    text = "cases: [{name: one, expect: {status: failed}}]"
+    found = results(put(tmp_path, text, _line("tests/dead_line", "meter")))[0].problems
+    assert found == [
+        "the node 'line' (tests/dead_line) would call the outside; give it a mock, or allow it with `allowExternal`"
+    ]
+
+
+def test_nodes_that_may_call_the_outside_are_opened(tmp_path):
+    text = "allowExternal: [line]\ncases: [{name: one}]"
+    with pytest.raises(ChainInvalid, match="cannot be opened: no line"):
+        results(put(tmp_path, text, _line("tests/dead_line", "meter")))
+
+
+# What a file names
+
+UNKNOWN = """\
+mocks: {sned: {}, done: {}}
+cases:
+  - {name: one, start: [hott], expect: {path: [hot, shap], ends: [{node: x}]}}
+  - {name: two}
+"""
+
+
+def test_unknown_nodes_are_told_with_place_and_hint_when_the_file_is_read(tmp_path):
+    with pytest.raises(ChainInvalid) as caught:
+        read_suite(put(tmp_path, UNKNOWN))
+    places = [(one.line, one.column, one.text) for one in caught.value.problems]
+    assert places == [
+        (1, 9, "there is no node 'sned'"),
+        (1, 19, "branches end at the node 'done': there is nothing to mock"),
+        (3, 25, "there is no node 'hott'"),
+        (3, 53, "there is no node 'shap'"),
+        (3, 68, "there is no node 'x'"),
+    ]
+    assert caught.value.problems[0].hint == "did you mean 'send'?"
+
+
+def test_nodes_of_other_chains_are_known_when_the_file_is_read(tmp_path):
+    (tmp_path / "sub.yaml").write_text(_line("end", "sub"))
+    text = "load: sub.yaml\nmocks: {'sub:lnie': {}, 'sub:line': {}}\ncases: [{name: one}]"
+    with pytest.raises(ChainInvalid) as caught:
+        read_suite(put(tmp_path, text))
+    assert [one.text for one in caught.value.problems] == [
+        "there is no node 'sub:lnie'",
+        "branches end at the node 'sub:line': there is nothing to mock",
+    ]
+
+
+def test_other_chains_that_are_not_there_are_told_when_the_file_is_read(tmp_path):
+    with pytest.raises(ChainInvalid, match=r"meter.test.yaml:1:\d+: test.no-chain: there is no file sub.yaml"):
+        read_suite(put(tmp_path, "load: sub.yaml\ncases: [{name: one}]"))
+
+
+def test_nothing_is_said_about_the_nodes_of_a_chain_that_cannot_be_read(tmp_path):
+    for chain in ("metadata: {", "metadata: {nodes: [{id: 1, type: []}]}"):
+        suite = read_suite(put(tmp_path, "mocks: {nowhere: {}}\ncases: [{name: one}]", chain))
+        with pytest.raises(ChainError):
+            asyncio.run(run_case(suite, suite.cases[0]))
