@@ -35,7 +35,8 @@ class Flow(Component[FlowConfig]):
     `{"msg", "err", "nodeId"}` for each, where `nodeId` is the node at which the branch ended; the metadata of the
     ends is put together, a later one wins; type, id and time stay. If an end was a `Failure`, the list leaves by
     `Failure` with the last such error. With `extend` every end goes on at once, by its own relation and with its own
-    message, so the node may have any relations. Ends that an `end` node of the chain gates are left out.
+    message, so the node may have any relations; where a node of the chain sent nothing on, nothing goes on here, and
+    when nothing did at all the branch ends here. Ends that an `end` node of the chain gates are left out.
     """
 
     relations = (SUCCESS, FAILURE)
@@ -59,7 +60,7 @@ class Flow(Component[FlowConfig]):
             return _together([end for end in ends if not end.gated], msg)
 
         async def pass_on(end: End) -> None:
-            if not end.gated:
+            if not (end.gated or end.is_silent):
                 await ctx.emit(*(fail(end.error, end.message) if end.error else (end.relation, end.message)))
 
         await ctx.run_chain(target, msg, each=pass_on)

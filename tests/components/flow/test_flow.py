@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -76,6 +77,88 @@ def test_gated_ends_are_left_out(load: Load, extend: bool, relation: str, data: 
     inner = load(["f:fork", "e:end"]).id
     (end,) = run(load, {"targetId": inner, "extend": extend}, Message("{}"))
     assert (end.relation, end.message.data) == (relation, data)
+
+
+def test_extended_a_node_that_sends_nothing_on_opens_no_way(load: Load, engine: Engine) -> None:
+    engine.function("nothing")(lambda ctx, msg: None)
+    inner = load(["f:fork", ("a:functions", {"functionName": "nothing"}), "b:fork"], "f Success a, f Success b").id
+    document: Any = load(
+        [("n:flow", {"targetId": inner, "extend": True}), "c:comment", "d:comment"], "n Success c, n empty d"
+    ).to_dict()
+    document["metadata"]["connections"][1]["type"] = ""
+    outer = engine.reload(document)
+    assert [(end.node_id, end.relation) for end in outer.run_sync("{}").ends] == [("c", "Success")]
+
+
+def test_extended_a_chain_that_sends_nothing_on_at_all_ends_the_branch(load: Load, engine: Engine) -> None:
+    engine.function("nothing")(lambda ctx, msg: None)
+    inner = load([("a:functions", {"functionName": "nothing"})]).id
+    (end,) = load([("n:flow", {"targetId": inner, "extend": True}), "c:comment"], "n Success c").run_sync([1]).ends
+    assert (end.node_id, end.is_silent, end.message.data) == ("n", True, "[1]")
+
+
+def test_extended_ends_go_on_as_they_come(load: Load, engine: Engine) -> None:
+    order: list[str] = []
+    for name in "ab":
+        engine.function(name)(lambda ctx, msg, name=name: order.append(name) or ("Success", msg))
+    nodes = ["f:fork", ("a:functions", {"functionName": "a"}), ("b:functions", {"functionName": "a"})]
+    inner = load(nodes, "f Success a, f Success b").id
+    flow = ("n:flow", {"targetId": inner, "extend": True})
+    outer = load([flow, ("c:functions", {"functionName": "b"})], "n Success c")
+    assert outer.run_sync("{}").ok
+    assert order == ["a", "b", "a", "b"]
+
+
+async def test_a_chain_that_is_reloaded_meanwhile_goes_on_as_it_began(load: Load, engine: Engine) -> None:
+    begun, going_on = asyncio.Event(), asyncio.Event()
+
+    @engine.function("hold")
+    async def hold(ctx: Any, msg: Message) -> tuple[str, Message]:
+        begun.set()
+        await going_on.wait()
+        return "Success", msg
+
+    inner = load([("a:functions", {"functionName": "hold"}), ("b:exprTransform", {"expr": "1"})], "a Success b")
+    outer = load([("n:flow", {"targetId": inner.id, "extend": True})])
+    running = asyncio.create_task(outer.run("{}"))
+    await begun.wait()
+    changed: Any = inner.to_dict()
+    changed["metadata"]["nodes"][1]["configuration"]["expr"] = "2"
+    engine.reload(changed)
+    later = asyncio.create_task(outer.run("{}"))
+    going_on.set()
+    assert [(await one).message.value for one in (running, later)] == [1, 2]
+
+
+def test_a_disabled_chain_is_not_found(load: Load, engine: Engine) -> None:
+    with pytest.raises(ChainInvalid, match="the rule chain has been disabled"):
+        load(["a:comment"], id="off", disabled=True)
+    (end,) = run(load, {"targetId": "off"}, Message("{}"))
+    assert (end.relation, end.message.metadata["errorMsg"]) == ("Failure", "ruleChain id=off not found")
+
+
+def test_a_chain_may_be_named_by_its_alias(load: Load, engine: Engine) -> None:
+    document = {"ruleChain": {"id": "own"}, "metadata": {"nodes": [{"id": "a", "type": "comment"}]}}
+    engine.load(document, id="other")
+    (end,) = run(load, {"targetId": "own", "extend": True}, Message("{}"))
+    assert (end.node_id, end.relation) == ("n", "Success")
+
+
+@pytest.mark.parametrize(
+    ("head", "options", "seen"),
+    [
+        ({}, {}, []),
+        ({"debugMode": True}, {}, ["a", "a"]),
+        ({}, {"debug": True}, ["a", "a"]),
+        ({"debugMode": True}, {"debug": False}, []),
+    ],
+)
+def test_debug_mode_is_passed_on(load: Load, head: Any, options: Any, seen: list[str]) -> None:
+    told: list[str] = []
+    inner = load(["a:comment"]).id
+    outer = load([("n:flow", {"targetId": inner})], **head)
+    outer.run_sync("{}", on_debug=lambda chain, flow, node, *_: told.append(node), **options)
+    assert [node for node in told if node == "a"] == seen
 
 
 @pytest.mark.parametrize("extend", [True, False])
