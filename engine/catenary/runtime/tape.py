@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from catenary.message import metadata_text
 from catenary.recording import Visit
-from catenary.relation import FAILURE, Failed, OrElse
+from catenary.relation import FAILURE, PAUSED, Failed, OrElse
 from catenary.runtime.emission import failure, first_of, pairs_of
 from catenary.runtime.inline import SENT
-from catenary.runtime.run import CANCELLED
+from catenary.runtime.run import CANCELLED, SUSPENDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -135,7 +135,9 @@ def leave(ctx: Context, entry: list[Any], emission: Any, error: BaseException | 
     """Note that a visit is over."""
     entry[ENDED] = perf_counter()
     cut = cut_text(ctx, error)
-    if cut:
+    if cut == SUSPENDED:
+        emission, error = PAUSED, None
+    elif cut:
         entry[ERROR] = cut
         return
     entry[EMISSION] = emission if emission.__class__ is not list else list(emission)

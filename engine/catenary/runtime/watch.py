@@ -23,12 +23,13 @@ from catenary.events import (
     deliver,
 )
 from catenary.recording import RunRecord
-from catenary.relation import Failed, OrElse
+from catenary.relation import PAUSED, Failed, OrElse
 from catenary.runlog import run_log_mode
 from catenary.runtime.emission import failure, first_of, pairs_of
 from catenary.runtime.exits import Exits, masked
 from catenary.runtime.inline import SENT
 from catenary.runtime.later import Later
+from catenary.runtime.run import SUSPENDED
 from catenary.runtime.tape import Tape, cut_text, ending, leave, taken
 
 if TYPE_CHECKING:
@@ -238,6 +239,8 @@ class Watch:
     def leave(self, ctx: Context, message: Message, emission: Any, error: BaseException | None, took: float) -> None:
         """Publish that a visit is over."""
         cut = cut_text(ctx, error)
+        if cut == SUSPENDED:
+            cut, emission, error = "", PAUSED, None
         pairs: list[Any] = []
         if error is not None and not cut:
             pairs = [failure(error, message)]

@@ -12,6 +12,8 @@ import pytest
 import catenary_components
 from catenary import Chain, ChainInvalid, Engine, Message, Outcome
 from catenary.errors import AnswererRefused, AnswerInvalid, PauseError
+from catenary.events import Event, NodeFinished
+from catenary.recording import MemoryRecorder
 from catenary.testing import FakeClock
 
 Load = Callable[..., Chain]
@@ -400,3 +402,32 @@ def test_one_of_many_answers_from_many_threads_wins(engine: Engine, load: Load) 
         one.join(10)
     thread.join(10)
     assert [outcomes[0].message.value] == won
+
+
+@pytest.mark.parametrize("is_heard", [False, True])
+async def test_visits_of_a_run_that_is_put_off_stand_at_their_node_as_paused(load: Load, *, is_heard: bool) -> None:
+    recorder = MemoryRecorder()
+    heard: list[Event] = []
+    async with Engine() as own:
+        chain = own.load(
+            {
+                "ruleChain": {"id": "x"},
+                "metadata": {
+                    "nodes": [
+                        {"id": "l", "type": "for", "configuration": {"range": "1..1", "do": "w"}},
+                        {"id": "w", "type": "wait"},
+                    ],
+                    "connections": [],
+                },
+            }
+        )
+        run = await begun(chain, recorder=recorder, **({"listener": heard.append} if is_heard else {}))
+        await own.pauses.put_off()
+        assert (await run).status == "paused"
+    (record,) = recorder.records
+    assert [(visit.node_id, visit.error, [by for by, _ in visit.sent]) for visit in record.visits] == [
+        ("l", "", ["Paused"]),
+        ("w", "", ["Paused"]),
+    ]
+    left = [(one.node_id, one.relations, one.error) for one in heard if isinstance(one, NodeFinished)]
+    assert left == ([("w", ("Paused",), ""), ("l", ("Paused",), "")] if is_heard else [])
