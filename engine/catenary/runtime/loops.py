@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import EngineError
@@ -45,7 +46,7 @@ class Loops:
         except IndexError:  # not asked beforehand: another thread may be quicker
             runner = asyncio.Runner()
         try:
-            return runner.run(coroutine)
+            return runner.run(coroutine, context=copy_context())  # of the caller, not of who made the loop
         finally:
             self._idle.append(runner)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 
 import pytest
 from tests.engine.runtime.kit import Kind, SlowOpen, blocking, flow, join, line, load, ways
@@ -175,3 +176,20 @@ def test_threads_have_their_own_loops(engine):
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(chain.run_sync, range(3)))
     assert len(seen) == 3
+
+
+def test_nodes_see_the_context_variables_of_whoever_calls():
+    request: ContextVar[str] = ContextVar("request")
+    seen = []
+
+    async def waiting(ctx, msg):
+        await asyncio.sleep(0)
+        seen.append(request.get("none"))
+        return "Success"
+
+    with Engine() as engine:
+        chain = load(engine, {"n": waiting})
+        for name in ("first", "second"):
+            copy_context().run(lambda name=name: (request.set(name), chain.run_sync("x")))
+        chain.run_sync("x")
+    assert seen == ["first", "second", "none"]
