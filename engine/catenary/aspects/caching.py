@@ -6,12 +6,16 @@ import asyncio
 import base64
 import copy
 from concurrent.futures import Future
+from contextvars import ContextVar
+from hashlib import sha256
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
 from catenary.aspects.base import Aspect, Proceed
 from catenary.aspects.keys import Key
 from catenary.cache import CacheMiss, ChainCache, ttl_seconds
+from catenary.expr.placeholders import resolve_placeholders
+from catenary.jsontext import dumps
 from catenary.relation import FAILURE
 from catenary.runtime.emission import is_pair, pairs_of
 
@@ -25,15 +29,20 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
     from catenary.message import Message
 
+_awaited: Final[ContextVar[tuple[Future[Json], ...]]] = ContextVar("awaited", default=())
+"""What others may be waiting for while this goes on: the visits around it whose results are to be kept."""
+
 
 class Caching(Aspect):
     """Keeps what nodes send out, by a key, in the cache of the engine, and sends it again for messages with that key.
 
     Kept are relation, data, types, and the metadata that the node changed; the rest of the metadata is that of the
     message at hand. Failures are not kept, nor is anything of a visit that sent something on the way. While one
-    message with a key is at the node, others with the same key wait for what it brings, where nodes are awaited.
+    message with a key is at the node, others with the same key wait for what it brings, where nodes are awaited; but
+    inside of a visit whose result is to be kept nobody waits, for that might be the one to wait for.
 
-    The key says what the result depends on: two messages with one key get one result. Joins are left out.
+    The key says what the result depends on: two messages with one key get one result. A node whose settings have
+    changed with a reload begins anew. Joins are left out.
 
     Args:
         key: An expression such as `msg.city`, or a function `(ctx, msg)`; by default type, data and metadata.
@@ -48,7 +57,8 @@ class Caching(Aspect):
         ttl_seconds(ttl)
         self.ttl = ttl
         self._key = Key(_all_of if key is None else key)
-        self._flights: dict[tuple[str, str, str], Future[Json]] = {}
+        self._settings = ""
+        self._flights: dict[str, Future[Json]] = {}
         self._lock = Lock()
 
     def new(self) -> Self:
@@ -57,9 +67,14 @@ class Caching(Aspect):
         one._flights = {}
         return one
 
-    def for_node(self, chain: Chain, node: NodeDefinition, component: Component[Any]) -> Aspect | None:  # noqa: ARG002
-        """Leave out joins, whose message is not all they get."""
-        return None if component.collects else self
+    def for_node(self, chain: Chain, node: NodeDefinition, component: Component[Any]) -> Aspect | None:
+        """Leave out joins, whose message is not all they get, and tell settings of the node apart."""
+        if component.collects:
+            return None
+        one = copy.copy(self)
+        settings = dumps([node.type, resolve_placeholders(dict(node.configuration), chain.environment)])
+        one._settings = sha256(settings.encode()).hexdigest()[:16]
+        return one
 
     def around(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:
         """Send what is kept, or visit the node and keep what it sends."""
@@ -74,33 +89,38 @@ class Caching(Aspect):
     async def around_awaited(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:
         """Do the same at a node that is awaited; of several with one key, one goes on to the node."""
         cache, key = self._place_of(ctx, msg)
-        name = (ctx.chain_id, ctx.node_id, key)
+        around = _awaited.get()
+        may_wait = all(flight.done() for flight in around)
         while True:
             try:
                 return _revived(cache.get(key), msg)
             except CacheMiss:
                 mine: Future[Json] = Future()
                 with self._lock:
-                    flight = self._flights.setdefault(name, mine)
-            if flight is mine:
+                    flight = self._flights.setdefault(key, mine)
+            if flight is mine or not may_wait:
                 break
             await ctx.need_loop()
             kept = await asyncio.shield(asyncio.wrap_future(flight))
             if kept is not None:
                 return _revived(kept, msg)
         kept = None
+        if flight is mine:
+            _awaited.set((*around, mine))
         try:
             emission = await proceed(msg)
             kept = self._keep(ctx, cache, key, msg, emission)
             return emission
         finally:
+            _awaited.set(around)
             with self._lock:
-                del self._flights[name]
+                if flight is mine:
+                    del self._flights[key]
             mine.set_result(kept)
 
     def _place_of(self, ctx: Context, msg: Message) -> tuple[Cache, str]:
         key = self._key.of(ctx, msg)
-        return ChainCache(ctx.global_cache, ctx.chain_id), f"catenary.caching:{ctx.node_id}:{key}"
+        return ChainCache(ctx.global_cache, ctx.chain_id), f"catenary.caching:{ctx.node_id}:{self._settings}:{key}"
 
     def _keep(self, ctx: Context, cache: Cache, key: str, msg: Message, emission: Any) -> Json:
         pairs = pairs_of(emission, msg)

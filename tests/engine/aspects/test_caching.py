@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.engine.runtime.kit import Kind, join, load, ways
+from tests.engine.runtime.kit import Kind, definition, flow, join, load, ways
 
 from catenary import BINARY, FAILURE, Component, Config, Engine, Message, fail, register
 from catenary.aspects import Caching, Retrying
@@ -141,6 +141,94 @@ async def test_what_was_sent_on_the_way_keeps_a_visit_from_being_kept():
     chain = load(Engine(aspects=[Caching("1")]), {"n": emitting})
     assert [ways(await chain.run("x")) for _ in range(2)] == [["n Stream", "n Success"]] * 2
     assert len(calls) == 2
+
+
+# Visits inside of kept ones
+
+
+async def run_again(ctx, msg):
+    """Run the chain of the node as part of the visit, as `flow` nodes do."""
+    return [("Success", end.message) for end in await ctx.run_chain(ctx.chain_id, msg)]
+
+
+async def send_again(ctx, msg):
+    """Send the message back to the node on the way."""
+    await ctx.emit("Again", msg)
+
+
+async def call_again(ctx, msg):
+    """Begin another run of the chain, as functions of a host do."""
+    await ctx.need_loop()
+    return "Success", (await ctx.chain.run(msg)).message
+
+
+@pytest.mark.parametrize("again", [run_again, send_again, call_again])
+@pytest.mark.parametrize("is_sync", [False, True])
+@pytest.mark.parametrize("make", [lambda run: run, flow])
+async def test_a_node_that_comes_back_to_itself_does_not_wait_for_itself(again, is_sync, make):
+    left = [3]
+
+    async def node(ctx, msg):
+        left[0] -= 1
+        if left[0]:
+            return await again(ctx, msg)
+        await ctx.need_loop()
+        return "Success", msg.with_data("done")
+
+    with_loop = Engine(aspects=[Caching("1")])
+    chain = load(with_loop, {"n": make(node)}, ["n Again n"], allowCycle=True)
+    run = asyncio.to_thread(chain.run_sync, "x") if is_sync else chain.run("x")
+    outcome = await asyncio.wait_for(run, 5)
+    assert outcome.message.text == "done"
+    assert left == [0]
+    await with_loop.close()
+
+
+async def test_two_nodes_that_run_each_other_do_not_wait_for_each_other():
+    engine = Engine(aspects=[Caching("1")])
+    depth = [0]
+
+    def other(chain_id):
+        async def node(ctx, msg):
+            depth[0] += 1
+            await asyncio.sleep(0.001)
+            if depth[0] < 6:
+                await ctx.run_chain(chain_id, msg)
+            return "Success"
+
+        return node
+
+    load(engine, {"n": other("b")}, id="a")
+    load(engine, {"n": other("a")}, id="b")
+    outcomes = await asyncio.wait_for(asyncio.gather(*(engine.run(name, "x") for name in "abab")), 5)
+    assert all(outcome.ok for outcome in outcomes)
+
+
+async def test_after_a_visit_its_task_waits_for_others_as_before(counter):
+    async def slow(ctx, msg):
+        await asyncio.sleep(0.01)
+        return counter.run(ctx, msg)
+
+    chain = load(Engine(aspects=[Caching("msg")]), {"n": slow})
+
+    async def two_runs():
+        await chain.run(str(counter.calls))
+        return await chain.run("same")
+
+    await asyncio.gather(two_runs(), two_runs())
+    assert counter.calls == 2
+
+
+def test_a_node_with_other_settings_after_a_reload_begins_anew(counter):
+    engine = Engine(aspects=[Caching("1")])
+    first, second = (definition({"n": counter.run}, name=name) for name in "ab")
+    second["metadata"]["nodes"][0]["configuration"]["quorum"] = 7
+    engine.load(first)
+    calls = []
+    for written in (first, second, first):
+        engine.reload(written)
+        calls.append(engine.run_sync("c", "x").message.value["call"])
+    assert calls == [1, 2, 1]
 
 
 def test_joins_are_left_out():
