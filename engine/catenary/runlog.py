@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
 from catenary.message import metadata_text
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 RunLogMode: TypeAlias = Literal["off", "summary", "detail"]
 
-_MODES = ("off", "summary", "detail")
+RUN_LOG_MODES: Final[tuple[RunLogMode, ...]] = get_args(RunLogMode)
 
 
 def run_log_mode(definition: ChainDefinition, default: str = "off") -> RunLogMode:
@@ -26,18 +26,24 @@ def run_log_mode(definition: ChainDefinition, default: str = "off") -> RunLogMod
     Text that is none of the modes counts as `off`, with a warning in the log.
     """
     own = definition.additional_info.get("runLogMode")
-    return _known(definition.id, default if own is None else metadata_text(own))
+    return _known(definition.id, default if own in (None, "") else metadata_text(own))
 
 
-@cache
+def mode_named(text: str) -> RunLogMode | None:
+    """Give the mode that a text names, without regard to case; `None` when it names none."""
+    name = text.strip().lower()
+    return next((mode for mode in RUN_LOG_MODES if mode == name), None)
+
+
+@lru_cache(1000)  # one warning for a chain is enough
 def _known(chain_id: str, text: str) -> RunLogMode:
-    mode = text.strip().lower()
-    if mode in _MODES:
-        return mode
-    logger.warning(
-        "unknown run log mode, taken as off; use off, summary or detail", extra={"chain_id": chain_id, "mode": text}
-    )
-    return "off"
+    mode = mode_named(text)
+    if mode is None:
+        logger.warning(
+            "unknown run log mode, taken as off; use off, summary or detail",
+            extra={"chain_id": chain_id, "mode": text},
+        )
+    return mode or "off"
 
 
 def snapshot(record: RunRecord, mode: RunLogMode = "detail") -> dict[str, Json]:

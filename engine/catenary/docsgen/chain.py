@@ -91,7 +91,7 @@ _ENDPOINT: Final[Mapping[str, _Row]] = {
     "routers": ("Which message goes where.", [], "list", "`[]`"),
 }
 _INFO: Final = (
-    ("runLogMode", "`off`, `simple` or `detail`", "the engine decides", "How much of each run is logged.", "detail"),
+    ("runLogMode", "`off`, `summary` or `detail`", "the engine decides", "How much of each run is logged.", "detail"),
     (
         "category",
         "text",

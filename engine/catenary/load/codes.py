@@ -244,6 +244,12 @@ CODES: Final[dict[str, Code]] = {
             "Set `CATENARY_SECRET_KEY`, or encrypt the value with `catenary secret encrypt`.",
         ),
         _warning(
+            "chain.run-log-mode",
+            "`ruleChain.additionalInfo.runLogMode` is none of the modes; it counts as `off`.",
+            "The mode is misspelt, or one that another tool knows.",
+            "Use `off`, `summary` or `detail`.",
+        ),
+        _warning(
             "expression.unknown-name",
             "An expression or template names a variable that is unknown but like a known one, or an unknown function.",
             "The name is misspelt, or the function is registered later; an unknown variable is nil.",

@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import Problem
+from catenary.jsontext import dumps
 from catenary.load.codes import hint_of, severity_of
 from catenary.load.names import did_you_mean, listed
 from catenary.load.places import entries, value_at
+from catenary.message import metadata_text
+from catenary.runlog import RUN_LOG_MODES, mode_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,6 +83,7 @@ def _lint_head(report: Report, definition: ChainDefinition) -> None:
         for path, endpoint in zip(document.endpoint_paths, definition.endpoints, strict=True):
             text = f"endpoint {endpoint.id!r}: a chain with root false may not have endpoints"
             report.add("chain.endpoint-in-sub-chain", path, text)
+    _lint_run_log_mode(report, definition)
     index = definition.first_node_index
     place = document.path_to((), "metadata", "firstNodeIndex")
     if not definition.nodes:
@@ -92,6 +96,15 @@ def _lint_head(report: Report, definition: ChainDefinition) -> None:
         report.add("chain.no-nodes", place, text, "count from 0")
     if index < 0:
         report.add("chain.first-node-index", place, f"firstNodeIndex is {index}; it counts from 0")
+
+
+def _lint_run_log_mode(report: Report, definition: ChainDefinition) -> None:
+    mode = definition.additional_info.get("runLogMode")
+    if mode in (None, "") or mode_named(metadata_text(mode)) is not None:
+        return
+    place = report.document.path_to((), "ruleChain", "additionalInfo", "runLogMode")
+    text = f"runLogMode is {dumps(mode)}, which is no mode and counts as off"
+    report.add("chain.run-log-mode", place, text, did_you_mean(metadata_text(mode), RUN_LOG_MODES))
 
 
 def _lint_ids(report: Report, definition: ChainDefinition) -> None:

@@ -171,6 +171,22 @@ def test_disabled_chain_is_an_error(registry):
     )
 
 
+@pytest.mark.parametrize(
+    ("mode", "hint"), [("detial", "did you mean 'detail'?"), (True, "Use `off`, `summary` or `detail`.")]
+)
+def test_a_run_log_mode_that_is_none_is_a_warning_at_its_place(registry, mode, hint):
+    head = {"additionalInfo": {"runLogMode": mode}}
+    text = json.dumps({"ruleChain": head, "metadata": {"nodes": [{"id": "a", "type": "pass"}]}})
+    [problem] = check(read(text), registry)
+    assert (problem.code, problem.severity, problem.hint) == ("chain.run-log-mode", "warning", hint)
+    assert problem.column == text.index(json.dumps(mode)) + 1
+
+
+@pytest.mark.parametrize("mode", ["off", " Summary", "DETAIL", "", None])
+def test_run_log_modes_are_known_without_regard_to_case(registry, mode):
+    assert found(chain({"a": "pass"}, head={"additionalInfo": {"runLogMode": mode}}), registry) == []
+
+
 def test_relation_that_a_component_never_emits_is_a_warning(registry):
     document = chain({"a": "t/filter", "b": "pass"}, ["a Ture b"])
     text = "node 'a' (t/filter): relation 'Ture' is not one of True, False, Failure"
