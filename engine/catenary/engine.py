@@ -291,7 +291,9 @@ class Engine(Chains, ComponentHost, AspectHost):
         )
         from catenary.secrets import find_key
 
-        return Settings(environment, defaults.allow_cycle, defaults.strict, find_key(self._secret_key))
+        key = find_key(self._secret_key)
+        resources = {} if self._shared is None else self._shared.kinds()
+        return Settings(environment, defaults.allow_cycle, defaults.strict, key, resources)
 
     def clear_cache(self, chain_id: str) -> None:
         """Drop what a chain keeps between messages."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from catenary.cli._parts import part_options
 from catenary.cli._properties import property_options
 from catenary.cli._waiting import store_option
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 )
 @store_option
 @property_options
+@part_options
 @click.option(
     "--format",
     "form",
@@ -52,8 +54,9 @@ def answer(ctx: click.Context, run_id: str | None, node_id: str | None, **option
       catenary answer 3f2a check --visit 2                    the second visit of a node in a loop
 
     An answer counts once. The process that runs the chain takes it and goes on; when it is gone, the run is taken up
-    here, as a new run that begins behind the node, on the chain as it was then. Its properties are given as for
-    `catenary run`. A node inside a loop, a group or a sub-chain can be answered only while its process is there.
+    here, as a new run that begins behind the node, on the chain as it was then. Properties, component
+    types and shared resources are given as for `catenary run`. A node inside a loop, a group or a sub-chain can be
+    answered only while its process is there.
 
     Exit codes: 0 the answer was taken (and a run that went on here completed), 1 it failed: the question is over, or
     the answer does not fit, 2 wrong usage, 5 somebody answers who may not, 6 the run that went on here paused again,
@@ -127,11 +130,13 @@ class _Session:
             click.echo(json.dumps(values, ensure_ascii=False, indent=2))
 
     def _answer(self, run_id: str, node_id: str) -> int:
+        from catenary.cli._parts import load_parts
         from catenary.engine import Engine
         from catenary.pauses.resuming import place_answer
 
         parts = self._parts()
         with Engine(self._properties, roots=self._roots(run_id, node_id)) as engine:
+            load_parts(engine, self._options)
             engine.pauses.keep_in(self._database)
             resumption = place_answer(engine, run_id, node_id, parts)
             if resumption is None:

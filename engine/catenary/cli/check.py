@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from catenary.cli._parts import files_of_parts, part_options
 from catenary.cli._properties import property_options
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option("--watch", is_flag=True, help="Go on, and check again whenever one of the files changes.")
 @property_options
+@part_options
 @click.pass_context
 def check(ctx: click.Context, files: tuple[str, ...], **options: Any) -> None:
     """Say what is wrong with the chains in FILE..., all of it at once; - is stdin. Nothing is run or connected to.
@@ -52,10 +54,12 @@ def check(ctx: click.Context, files: tuple[str, ...], **options: Any) -> None:
       catenary check --strict chains/*.yaml
       catenary check --format json chain.json
       catenary check --watch chains/
+      catenary check chains/ --shared connections.yaml --component acme/hot=hot.yaml
       generate-chain | catenary check -
 
     Warnings are marked as such and do not make a chain invalid, except with --strict. Properties, which a chain reads
-    as ${global.KEY}, are given as for `catenary run`.
+    as ${global.KEY}, are given as for `catenary run`. So are component types and shared
+    resources; what is wrong with these is told, too.
 
     Exit codes: 0 no errors, 2 wrong usage, 3 at least one error.
     """
@@ -65,18 +69,21 @@ def check(ctx: click.Context, files: tuple[str, ...], **options: Any) -> None:
     if options["watch"]:
         from catenary.cli._watch import watched
 
-        ctx.exit(watched(files, options["env_files"], lambda: _checked(files, properties, options)))
+        others = [*options["env_files"], *files_of_parts(options)]
+        ctx.exit(watched(files, others, lambda: _checked(files, properties, options)))
     ctx.exit(_checked(files, properties, options))
 
 
 def _checked(given: tuple[str, ...], properties: dict[str, Json], options: dict[str, Any]) -> int:
     """Check the files once and write what is wrong with them. Returns: the exit code."""
+    from catenary.cli._parts import declare_parts
     from catenary.cli.errors import INVALID
     from catenary.engine import ChainDefaults, Engine
 
     files = [file for one in given for file in _files_of(one)]
     with Engine(properties, defaults=ChainDefaults(strict=options["strict"])) as engine:
-        problems = [problem for file in files for problem in _problems_of(engine, file)]
+        problems = declare_parts(engine, options)
+        problems += [problem for file in files for problem in _problems_of(engine, file)]
     problems += _same_ids(given)
     if options["form"] == "json":
         _write_json(problems)
@@ -123,16 +130,12 @@ def _same_ids(given: tuple[str, ...]) -> list[Problem]:
 def _problems_of(engine: Engine, file: str) -> list[Problem]:
     from pathlib import Path
 
-    from catenary.errors import ChainError, Problem
+    from catenary.cli.errors import problems_of
     from catenary.load import read
 
-    try:
-        if file == "-":
-            return engine.check(read(_stdin_text(), file="<stdin>"))
-        return engine.check(Path(file))
-    except ChainError as error:
-        text = str(error)
-        return [Problem(error.code, text, error.hint, error.file or file, error.line or 1, error.column or 1)]
+    if file == "-":
+        return problems_of(lambda: engine.check(read(_stdin_text(), file="<stdin>")), file)
+    return problems_of(lambda: engine.check(Path(file)), file)
 
 
 def _stdin_text() -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from catenary.cli._parts import add_components, component_option
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -28,14 +30,8 @@ if TYPE_CHECKING:
 @click.option("--form", "as_form", is_flag=True, help="Print the forms that editors use, as JSON.")
 @click.option("--schema", "as_schema", is_flag=True, help="Print the JSON Schema of the options of each component.")
 @click.option("--category", metavar="NAME", help="Only the components of one category.")
-@click.option(
-    "--chain",
-    "chains",
-    multiple=True,
-    metavar="[TYPE=]FILE",
-    help="A chain to have as a component type besides; its id is the type if none is given. Repeatable.",
-)
-def components(node_type: str | None, chains: tuple[str, ...], category: str | None, **how: Any) -> None:
+@component_option
+def components(node_type: str | None, components: tuple[str, ...], category: str | None, **how: Any) -> None:
     """List the components by category, or explain one TYPE: options, defaults, relations, examples.
 
     Forms and schemas of all components come as a list, sorted by category, order and type; with TYPE as one object.
@@ -46,13 +42,12 @@ def components(node_type: str | None, chains: tuple[str, ...], category: str | N
       catenary components restApiCall
       catenary components ai/agent --form
       catenary components --schema --category filter
-      catenary components acme/hot --chain acme/hot=hot.yaml
+      catenary components acme/hot --component acme/hot=hot.yaml
     """
     from catenary.registry import Registry
 
     registry = Registry()
-    for given in chains:
-        _add_chain(registry, given)
+    add_components(registry, components)
     if node_type is not None:
         need_type(registry, node_type)
     if category is not None and category not in registry.categories():
@@ -76,20 +71,6 @@ def need_type(registry: Registry, node_type: str) -> None:
     if registry.find(node_type) is None:
         text = f"there is no component {node_type!r}; {registry.hint(node_type)}"
         raise click.BadParameter(text, param_hint="'TYPE'")
-
-
-def _add_chain(registry: Registry, given: str) -> None:
-    """Register a chain given on the command line. Raises: click.BadParameter: when the file is not there."""
-    from pathlib import Path
-
-    from catenary.dynamic import component_of
-    from catenary.load import read
-
-    type_name, _, file = given.rpartition("=")
-    if not Path(file).is_file():
-        raise click.BadParameter(f"there is no file {file!r}", param_hint="'--chain'")
-    document = read(Path(file))
-    registry.add(component_of(type_name or document.definition.id or Path(file).stem, document))
 
 
 def _write_json(values: list[dict[str, Json]], *, single: bool) -> None:

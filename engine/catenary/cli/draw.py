@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from catenary.cli._parts import add_components, component_option
+
 if TYPE_CHECKING:
     from catenary.definition import ChainDefinition
     from catenary.recording import RunRecord
@@ -33,7 +35,15 @@ _KINDS = {".svg": "svg", ".html": "html", ".htm": "html", ".mmd": "mermaid", ".m
     help="Show a recorded run: its id in the history, or a JSON file with its record.",
 )
 @click.option("--store", metavar="FILE", help="The file with the history of runs; the user's own if absent.")
-def draw(file: Path, output: Path | None, html: Path | None, run: str | None, store: str | None) -> None:
+@component_option
+def draw(
+    file: Path,
+    output: Path | None,
+    html: Path | None,
+    run: str | None,
+    store: str | None,
+    components: tuple[str, ...],
+) -> None:
     """Draw the chain in FILE, without any other program and without a network.
 
     Nodes that the first one does not lead to are drawn dashed, dotted lines lead to nodes that others run. A chain that
@@ -56,7 +66,7 @@ def draw(file: Path, output: Path | None, html: Path | None, run: str | None, st
     kind = "html" if html is not None else _kind(output)
     definition = _read(file)
     record = _record(run, store, definition.id) if run is not None else None
-    text = _drawn(definition, kind, record)
+    text = _drawn(definition, kind, record, components)
     target = output or html
     if target is None:
         click.echo(text, nl=False)
@@ -85,11 +95,12 @@ def _read(file: Path) -> ChainDefinition:
     return document.definition
 
 
-def _drawn(definition: ChainDefinition, kind: str, record: RunRecord | None) -> str:
+def _drawn(definition: ChainDefinition, kind: str, record: RunRecord | None, components: tuple[str, ...]) -> str:
     from catenary.drawing import diagram_of, mermaid, overlay_of, page, place, svg
     from catenary.registry import Registry
 
     registry = Registry()
+    add_components(registry, components)
     diagram = diagram_of(definition, registry)
     overlay = overlay_of(record, definition.id) if record is not None else None
     if kind == "mermaid":

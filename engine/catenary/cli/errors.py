@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from catenary.cli._properties import PREFIX
-from catenary.errors import CatenaryError, ChainError, ChainInvalid, ConfigError, ExpressionError, Refused
+from catenary.errors import CatenaryError, ChainError, ChainInvalid, ConfigError, ExpressionError, Problem, Refused
 
 if TYPE_CHECKING:
-    from catenary.errors import Problem
+    from collections.abc import Callable
 
-__all__ = ["FAILED", "INVALID", "PAUSED", "REFUSED", "exit_code_of", "problem_lines", "tell"]
+__all__ = ["FAILED", "INVALID", "PAUSED", "REFUSED", "exit_code_of", "problem_lines", "problems_of", "tell"]
 
 FAILED = 1
 INVALID = 3
@@ -61,3 +61,13 @@ def problem_lines(problem: Problem) -> str:
     mark = "" if problem.severity == "error" else f" ({problem.severity})"
     text = f"{problem}{mark}"
     return f"{text}\n  hint: {problem.hint}" if problem.hint else text
+
+
+def problems_of(find: Callable[[], list[Problem]], file: str) -> list[Problem]:
+    """Give the problems that are found in a file; what keeps it from being read is one."""
+    try:
+        return find()
+    except ChainInvalid as error:
+        return error.problems
+    except ChainError as error:
+        return [Problem(error.code, str(error), error.hint, error.file or file, error.line or 1, error.column or 1)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catenary.cli._given import message_options, output_option
+from catenary.cli._parts import add_components, component_option
 from catenary.cli._properties import property_options
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @message_options
 @output_option
 @property_options
+@component_option
 @click.option(
     "--format",
     "form",
@@ -79,6 +81,7 @@ def render(ctx: click.Context, file: str, nodes: tuple[str, ...], **options: Any
     given = given_of(options)
     need_known_nodes(given, known)
     with Engine(properties) as engine:
+        add_components(engine.registry, options["components"])
         settings = engine.settings_for(document)
         built, problems = build(document, engine.registry, settings)
     wanted = [node for node in definition.nodes if options["all_nodes"] or node.id in nodes]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catenary.cli._given import message_options
+from catenary.cli._parts import part_options
 from catenary.cli._properties import property_options
 from catenary.cli._replaying import history_options
 from catenary.cli._waiting import store_option
@@ -40,6 +41,7 @@ _JOBS = 8
 @click.option("--lines", is_flag=True, help="Run each line of the data as a message of its own.")
 @click.option("--jobs", type=click.IntRange(min=1), default=_JOBS, show_default=True, help="Lines run at once.")
 @property_options
+@part_options
 @click.option(
     "--config",
     "overrides",
@@ -77,6 +79,7 @@ def run(ctx: click.Context, file: str | None, **options: Any) -> None:
       catenary run chain.json -d hello -m stream=true --timeout 30
       catenary run chain.json --lines -f readings.jsonl --format jsonl > outcomes.jsonl
       catenary run chain.json -d hello --set global.region=north --config filter.limit=50
+      catenary run chain.json --shared connections.yaml --component acme/hot=hot.yaml
 
     With --record the run is kept in the history: `catenary runs` lists it, `catenary trace` shows it, and --of runs it
     again, as a whole or from a node on. It begins with the message that the node got then, unless data is given.
@@ -152,6 +155,7 @@ class _Session:
 
     def perform(self) -> int:
         """Load the chain and run what there is to run. Returns: the exit code."""
+        from catenary.cli._parts import load_parts
         from catenary.cli._replaying import read_record
         from catenary.cli._signals import run_cancellable
         from catenary.cli._waiting import Waiting
@@ -160,6 +164,7 @@ class _Session:
         record = read_record(self._options)
         with self._history() as history, Engine(self._properties, history=history) as engine:
             # Not in the event loop, where an interrupt would wait until a file that never ends is read.
+            load_parts(engine, self._options)
             chain = self._load(engine, record)
             self._waiting = Waiting(engine, self._options["store"])
             return run_cancellable(self._run(engine, chain))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import BaseModel
 
 from catenary.errors import ConfigError, ExpressionError, ScriptError, TemplateError
+from catenary.load.borrowing import lint_references
 from catenary.load.decode import FieldProblem, decode, first_line
 from catenary.load.lint import Report, lint
 from catenary.load.names import did_you_mean
@@ -102,6 +103,7 @@ class _Builder:
                 built.append((node, component))
         built += self._chain_nodes(environment)
         self.node_names.lint()
+        self._check_references(built, components)
         lint(self.report, components, self.settings, own)
         return built, self.report.sorted(strict=self.settings.strict or own.strict)
 
@@ -114,6 +116,17 @@ class _Builder:
             component = component_type and self._component(node, path, component_type, environment)
             if component is not None:
                 yield node, component
+
+    def _check_references(
+        self, built: list[tuple[NodeDefinition, Component[Any]]], own: Mapping[str, type[Component[Any]]]
+    ) -> None:
+        document = self.document
+        paths = {node.id: path for path, node in zip(document.node_paths, document.definition.nodes, strict=True)}
+
+        def path_of(node: NodeDefinition) -> Path:
+            return document.path_to(paths.get(node.id, ()), "configuration")
+
+        lint_references(self.report, built, path_of, own, self.settings.resources)
 
     def _check_secrets(self, own: ChainSettings, base: Path) -> None:
         written = next((key for key in self.document.definition.configuration if key.lower() == "secrets"), "secrets")

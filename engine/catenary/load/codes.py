@@ -94,10 +94,16 @@ CODES: Final[dict[str, Code]] = {
             "Move the node into a chain.",
         ),
         Code(
-            "chain.not-shared",
-            "A node among the shared resources has no connection that could be shared.",
-            "Only nodes that connect to something can be shared, such as clients of databases.",
-            "Move the node into a chain.",
+            "chain.resource",
+            "A node borrows the connection of something that has none, or has one of another kind.",
+            "The id behind `ref://` is that of another node than was meant.",
+            "Name a node, or a shared resource, of a type that makes such a connection.",
+        ),
+        _warning(
+            "chain.unknown-resource",
+            "A node borrows a connection with `ref://ID`, and nothing has this id.",
+            "The id is misspelt, or the shared resource is not loaded yet.",
+            "Load it before the chain is run: `engine.shared.load(...)`, or `--shared FILE` on the command line.",
         ),
         Code(
             "chain.refused",

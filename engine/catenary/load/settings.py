@@ -13,6 +13,9 @@ from catenary.expr import Environment
 from catenary.secrets import opened
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from catenary.component import Component
     from catenary.definition import ChainDefinition
     from catenary.jsontext import Json
     from catenary.load.decode import FieldProblem
@@ -27,12 +30,14 @@ class Settings:
         allow_cycle: True to allow cycles in chains that say nothing about them.
         strict: True to make every warning an error.
         secret_key: The key of the chains' secrets; `None` when none is set.
+        resources: The kinds of the shared resources that there are, by id.
     """
 
     environment: Environment = field(default_factory=Environment)
     allow_cycle: bool = False
     strict: bool = False
     secret_key: str | None = field(default=None, repr=False)
+    resources: Mapping[str, type[Component[Any]]] = field(default_factory=dict[str, "type[Component[Any]]"])
 
 
 class ChainSettings(Config):

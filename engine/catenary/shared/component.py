@@ -84,16 +84,14 @@ class SharedComponent(Component[ConfigT], Generic[ConfigT, ResourceT]):
         passed: list[SharedComponent[Any, Any]] = []
         while (name := found.reference) is not None:
             passed.append(found)
-            found, chain = _named(name, chain)
+            named, chain = _named(name, chain)
+            if problem := misfit(name, type(named), self):
+                raise problem
+            found = cast("SharedComponent[Any, Any]", named)
             if found in passed:
                 names = [str(one.reference) for one in passed[passed.index(found) :]]
                 circle = " -> ".join([names[-1], *names])
                 raise ResourceError(f"references lead in a circle: {circle}", hint="give one of them an address")
-            if not issubclass(found.lends, self.lends):
-                raise ResourceError(
-                    f"node resource id={name} is incompatible",
-                    hint=f"it is a {_kind(found)}, and {_kind(self)} needs {self.lends.__name__}",
-                )
         return found
 
     # Life
@@ -120,12 +118,29 @@ class SharedComponent(Component[ConfigT], Generic[ConfigT, ResourceT]):
         self.shared.close_now()
 
 
-def _kind(component: SharedComponent[Any, Any]) -> str:
-    return component.info.type if component.info else type(component).__name__
+def misfit(name: str, found: type[Component[Any]], borrower: SharedComponent[Any, Any]) -> ResourceError | None:
+    """Give why a component cannot borrow from what a name stands for; `None` when it can."""
+    lends: type | None = getattr(found, "lends", None)
+    if lends is None:
+        return ResourceError(f"not SharedNode id={name}", hint="the node has no connection that others could use")
+    if issubclass(lends, borrower.lends):
+        return None
+    return ResourceError(
+        f"node resource id={name} is incompatible",
+        hint=f"it is a {_kind(found)}, and {_kind(type(borrower))} needs {borrower.lends.__name__}",
+    )
 
 
-def _named(name: str, chain: Chain) -> tuple[SharedComponent[Any, Any], Chain]:
-    """Find what a reference names: a node of the chain that can be shared, else a shared resource of the engine."""
+def _kind(component: type[Component[Any]]) -> str:
+    return component.info.type if component.info else component.__name__
+
+
+def _named(name: str, chain: Chain) -> tuple[Component[Any], Chain]:
+    """Find what a reference names: a node of the chain that can be shared, else a shared resource of the engine.
+
+    Returns:
+        It, and the chain that it is in; when there is only a node that cannot be shared, that.
+    """
     step = chain.compiled.by_id.get(name)
     component = step.component if step is not None else None
     if isinstance(component, SharedComponent):
@@ -134,7 +149,7 @@ def _named(name: str, chain: Chain) -> tuple[SharedComponent[Any, Any], Chain]:
     if found is not None:
         return found
     if component is not None:
-        raise ResourceError(f"not SharedNode id={name}", hint="the node has no connection that others could use")
+        return component, chain
     known = ", ".join(chain.engine.shared.ids()) or "none"
     raise ResourceError(
         f"node resource not found id={name}",

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from catenary.chain import Chain
+    from catenary.component import Component
     from catenary.definition import NodeDefinition
     from catenary.engine import Engine
     from catenary.life.pool import Source
-    from catenary.load import Document
+    from catenary.load import Document, Settings
     from catenary.shared.resource import SharedResource
+
+    Built = tuple[NodeDefinition, Component[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class SharedResources:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._entries: dict[str, _Entry] = {}
+        self._declared: dict[str, type[Component[Any]]] = {}
         self._waiting: list[SharedResource[Any]] = []
         self._checking: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -65,6 +69,25 @@ class SharedResources:
                 )
         self._entries.update((entry.node.id, entry) for entry in entries)
         return [entry.node.id for entry in entries]
+
+    def declare(self, source: Source) -> list[Problem]:
+        """Have chains checked as if these were loaded. Nothing is opened, and no chain can borrow them.
+
+        Args:
+            source: As for `load`.
+
+        Returns:
+            Everything that is wrong with it, warnings included, in order of place.
+
+        Raises:
+            ChainSyntaxError: When the text is neither JSON nor YAML.
+        """
+        from catenary.load import Document, read
+
+        document = source if isinstance(source, Document) else read(source)
+        nodes, problems = self._built(document, self._engine.settings_for(document))
+        self._declared.update((node.id, type(component)) for node, component in nodes)
+        return problems
 
     async def reload(self, source: Source, id: str | None = None) -> list[str]:  # noqa: A002 - the node's own word
         """Replace shared resources, or load those that are not there yet.
@@ -131,6 +154,10 @@ class SharedResources:
         """Give the component behind a shared resource and the chain that holds it; `None` when there is none."""
         entry = self._entries.get(id)
         return None if entry is None else (entry.component, entry.chain)
+
+    def kinds(self) -> dict[str, type[Component[Any]]]:
+        """Give the component classes, by id; those that are only declared are among them."""
+        return {**self._declared, **{name: type(entry.component) for name, entry in self._entries.items()}}
 
     def status(self, id: str) -> ConnectionStatus:  # noqa: A002 - the node's own word
         """Give how a connection is; this connects nothing. Raises: EngineError: when there is none."""
@@ -239,15 +266,14 @@ class SharedResources:
         return entry
 
     def _made(self, source: Source, only: str | None = None) -> list[_Entry]:
-        from catenary.load import Document, build, environment_of, read
+        from catenary.load import Document, environment_of, read
 
         engine = self._engine
         if self._closed:
             raise EngineError("the engine is closed", hint="make another engine")
         document = source if isinstance(source, Document) else read(source)
         settings = engine.settings_for(document)
-        nodes, problems = build(document, engine.registry, settings)
-        problems += [_not_shared(document, node) for node, one in nodes if not isinstance(one, SharedComponent)]
+        nodes, problems = self._built(document, settings)
         if any(problem.severity == "error" for problem in problems):
             raise ChainInvalid(problems, file=document.file)
         environment = environment_of(document.definition, settings)
@@ -258,6 +284,15 @@ class SharedResources:
                 entries.append(_Entry(node, cast("SharedComponent[Any, Any]", component), chain))
         self._open(document, entries)
         return entries
+
+    def _built(self, document: Document, settings: Settings) -> tuple[list[Built], list[Problem]]:
+        """Make the components; a connection is needed by none of them, so that all count as reached."""
+        from catenary.load import build
+
+        nodes, found = build(document, self._engine.registry, settings)
+        problems = [problem for problem in found if problem.code != "chain.unreachable-node"]
+        problems += [_not_shared(document, node) for node, one in nodes if not isinstance(one, SharedComponent)]
+        return nodes, sorted(problems, key=lambda problem: (problem.line, problem.column))
 
     def _chain(self, document: Document, node: NodeDefinition, component: Any, environment: Any) -> Chain:
         from catenary.chain import Chain

@@ -124,9 +124,9 @@ def test_a_chain_is_shown_as_the_component_that_it_would_be(call: Call, tmp_path
         "metadata: {nodes: [{id: f, type: exprFilter, configuration: {expr: 'msg.t > ${vars.limit}'}}]}\n",
         encoding="utf-8",
     )
-    shown = call("components", "acme/hot", "--chain", f"acme/hot={path}")
+    shown = call("components", "acme/hot", "--component", f"acme/hot={path}")
     assert shown.stdout.startswith("acme/hot")
     assert "Tell what is hot." in shown.stdout
     assert "limit" in shown.stdout
-    assert "\n  hot " in call("components", "--chain", path, "--category", "custom").stdout
-    assert call("components", "--chain", "nowhere.yaml").exit_code == 2
+    assert "\n  hot " in call("components", "--component", path, "--category", "custom").stdout
+    assert call("components", "--component", "nowhere.yaml").exit_code == 2

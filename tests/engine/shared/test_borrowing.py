@@ -8,6 +8,7 @@ import threading
 import pytest
 from tests.engine.shared.database import Kinds, chain, node
 
+from catenary import ChainDefaults
 from catenary.errors import ChainInvalid, EngineError
 from catenary.testing import FakeClock
 
@@ -309,3 +310,20 @@ def test_in_a_chain_the_owner_is_closed_after_those_who_borrow(kinds):
         made.compiled.by_id["late"].component.close = lambda: closed.append("late")
         made.run_sync({})
     assert closed == ["late", "owner"]
+
+
+def test_what_is_borrowed_is_looked_for_when_a_chain_is_checked(kinds):
+    with kinds.engine() as engine:
+        assert engine.shared.declare(shared(node("db", "database", dsn="x"), node("l", "link", server="y"))) == []
+        assert engine.shared.ids() == []
+        for address, code in {"db": "", "nope": "chain.unknown-resource", "l": "chain.resource"}.items():
+            problems = engine.check(chain(node("a", "database", dsn=f"ref://{address}")))
+            assert [one.code for one in problems] == ([code] if code else [])
+        open_ended = engine.check(chain(node("a", "database", dsn="ref://${vars.x}")))
+        assert [one.code for one in open_ended] == ["chain.unresolved-placeholder"]
+
+
+def test_a_strict_engine_shares_nodes_that_nothing_leads_to(kinds):
+    with kinds.engine(defaults=ChainDefaults(strict=True)) as engine:
+        engine.shared.load(shared(node("one", "database", dsn=":memory:"), node("two", "database", dsn="ref://one")))
+        assert engine.shared.ids() == ["one", "two"]
