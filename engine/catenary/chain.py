@@ -90,6 +90,8 @@ class Chain(Version, Pipelines):
         at: Callable[..., NodeAspects | None] = _no_aspects
         if self.aspects:
             from catenary.aspects.weaving import aspects_at as at
+
+            kept.update(node_id for aspect in self.aspects for node_id in aspect.reads(self.definition))
         return [
             weave(
                 node,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Proceed: TypeAlias = "Callable[[Message], Any]"
 """Goes on to the node with a message, and gives what it sends out; to be awaited in an `async def`."""
 
-LOADING: Final = ("chain_before_init", "node_before_init", "objections", "created", "reload", "destroy")
+LOADING: Final = ("chain_before_init", "node_before_init", "objections", "reads", "created", "reload", "destroy")
 AT_NODES: Final = ("before", "around", "after")
 AT_RUNS: Final = ("start", "end", "completed")
 
@@ -135,6 +135,10 @@ class Aspect:
 
     def objections(self, definition: ChainDefinition, /) -> Iterable[Objection]:  # noqa: ARG002
         """Give all that speaks against a chain, as other aspects have left it: where there may be several reasons."""
+        return ()
+
+    def reads(self, definition: ChainDefinition, /) -> Iterable[str]:  # noqa: ARG002
+        """Give the ids of the nodes that it asks `ctx.output` for: what they send is kept during a run."""
         return ()
 
     def created(self, chain: Chain, /) -> None:

@@ -20,12 +20,14 @@ from catenary.relation import FAILURE
 from catenary.runtime.emission import is_pair, pairs_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from catenary.aspects.base import Cut
     from catenary.aspects.keys import KeySource
     from catenary.cache import Cache
     from catenary.chain import Chain
     from catenary.component import Component, Context, Emission
-    from catenary.definition import NodeDefinition
+    from catenary.definition import ChainDefinition, NodeDefinition
     from catenary.jsontext import Json
     from catenary.message import Message
 
@@ -56,7 +58,7 @@ class Caching(Aspect):
         self.place(cut)
         ttl_seconds(ttl)
         self.ttl = ttl
-        self._key = Key(_all_of if key is None else key)
+        self._key = Key(_all_of if key is None else key, "Caching")
         self._settings = ""
         self._flights: dict[str, Future[Json]] = {}
         self._lock = Lock()
@@ -66,6 +68,10 @@ class Caching(Aspect):
         one = copy.copy(self)
         one._flights = {}
         return one
+
+    def reads(self, definition: ChainDefinition, /) -> Iterable[str]:
+        """Have kept what the key reads."""
+        return self._key.reads(node.id for node in definition.nodes)
 
     def for_node(self, chain: Chain, node: NodeDefinition, component: Component[Any]) -> Aspect | None:
         """Leave out joins, whose message is not all they get, and tell settings of the node apart."""

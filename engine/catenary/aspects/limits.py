@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Final, Literal, Self, Unpack
 
-from catenary.aspects.base import Aspect, Proceed
+from catenary.aspects.base import Aspect, Objection, Proceed
 from catenary.aspects.buckets import Buckets
 from catenary.aspects.keys import Key
 from catenary.aspects.runs import when_over
@@ -14,11 +14,12 @@ from catenary.errors import EngineError
 from catenary.relation import NodeFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterable
 
     from catenary.aspects.base import Cut
     from catenary.aspects.keys import KeySource
     from catenary.component import Context, Emission
+    from catenary.definition import ChainDefinition
     from catenary.message import Message
 
 CONCURRENCY_TEXT: Final = "concurrency limit reached"
@@ -37,8 +38,22 @@ class _Limit(Aspect):
             raise EngineError(f"across is 'chain' or 'engine', not {across!r}")
         self.place(cut)
         self._across = across
-        self._key = Key(key)
-        self.leaves_out = frozenset({"start"} if self.types or self.nodes else {"around"})
+        self._key = Key(key, type(self).__name__)
+        self._is_at_nodes = bool(self.types or self.nodes)
+        self.leaves_out = frozenset({"start"} if self._is_at_nodes else {"around"})
+
+    def reads(self, definition: ChainDefinition, /) -> Iterable[str]:
+        """Have kept what the key reads."""
+        return self._key.reads(node.id for node in definition.nodes)
+
+    def objections(self, definition: ChainDefinition, /) -> Iterable[Objection]:
+        """Refuse a key that reads what nodes send, where no node has sent anything."""
+        for node_id in () if self._is_at_nodes else sorted(self.reads(definition)):
+            told = f"the key {self._key.source!r} of a {type(self).__name__} reads what node {node_id!r} sends"
+            hint = (
+                "runs are let in before the first node: take the key from msg or metadata, or limit nodes by their id"
+            )
+            yield Objection(f"{told}, and is asked for before that", hint=hint)
 
 
 class ConcurrencyLimit(_Limit):

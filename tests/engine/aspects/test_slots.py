@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.cases import times
 from tests.engine.runtime.kit import definition, load
 
-from catenary import Aspect, Engine, EngineError, Message
-from catenary.aspects import ConcurrencyLimit, RateLimit
+from catenary import Aspect, Engine, Message
+from catenary.aspects import Caching, ConcurrencyLimit, RateLimit
+from catenary.errors import ChainInvalid, EngineError
 from catenary.testing import FakeClock
 
 TENANTS = "ab"
@@ -244,3 +245,61 @@ async def test_a_run_that_is_stopped_before_it_begins_does_not_wait_for_an_aspec
     chain = load(Engine(aspects=[Stopping(), Waiting()]), {"n": None})
     assert (await chain.run("x")).status == "cancelled"
     assert not began
+
+
+# Keys
+
+
+def first_of_two(engine, node):
+    """Load a chain whose second node gets nothing of what the first one got."""
+    return load(
+        engine,
+        {"first": lambda ctx, msg: ("Success", msg.with_data({"x": msg.text})), "m": hide, "n": node},
+        [
+            "first m",
+            "m n",
+        ],
+    )
+
+
+def hide(ctx, msg):
+    return "Success", msg.with_data({})
+
+
+@pytest.mark.parametrize("key", ["first.msg.x", "${first.msg.x}"])
+def test_a_key_may_read_what_another_node_sent(key):
+    calls = []
+    chain = first_of_two(Engine(aspects=[Caching(key, nodes=["n"])]), lambda ctx, msg: calls.append(1) or "Success")
+    for text in "aabb":
+        assert chain.run_sync(text).ok
+    assert len(calls) == 2
+    limited = first_of_two(Engine(aspects=[RateLimit(0.001, burst=1, key=key, nodes=["n"])]), None)
+    with limited.engine:
+        assert [limited.run_sync(text).ok for text in "aabb"] == [True, False, True, False]
+
+
+def test_an_aspect_of_the_host_says_what_it_reads():
+    read = []
+
+    class Reading(Aspect):
+        def reads(self, definition):
+            return ["first"]
+
+        def before(self, ctx, msg, relation):
+            read.append(ctx.output("first"))
+
+    first_of_two(Engine(aspects=[Reading()]), None).run_sync("a")
+    assert [message and message.value for message in read] == [None, {"x": "a"}, {"x": "a"}]
+
+
+@pytest.mark.parametrize("limit", [ConcurrencyLimit(1, key="first.msg.x"), RateLimit(1, key="first.msg.x")])
+def test_a_key_that_reads_nodes_cannot_let_runs_in(limit):
+    with pytest.raises(ChainInvalid, match="reads what node 'first' sends, and is asked for before that"):
+        first_of_two(Engine(aspects=[limit]), None)
+    load(Engine(aspects=[limit]), {"other": None})
+
+
+@pytest.mark.parametrize("key", ["msg.a.b.c", lambda ctx, msg: {}["tenant"]])
+def test_a_key_that_cannot_be_had_says_whose_it_is(key):
+    chain = load(Engine(aspects=[ConcurrencyLimit(1, key=key)]), {"n": None})
+    assert str(chain.run_sync({}).error).startswith("the key of ConcurrencyLimit cannot be had: ")
