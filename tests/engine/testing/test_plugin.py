@@ -87,6 +87,21 @@ def test_file_or_chain_that_is_wrong_is_told_with_its_place(report):
     assert re.search(r"meter.yaml:1:\d+: chain.unknown-type", report)
 
 
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("plugin", "option"), [("pytest_randomly", "--randomly-seed=1"), ("xdist", "-n2")])
+def test_cases_are_shuffled_and_shared_out_like_any_test(tmp_path, plugin, option):
+    pytest.importorskip(plugin)
+    cases = "".join(f"  - {{name: number {t}, input: {{data: {{t: {t}}}}}}}\n" for t in range(9))
+    for name in ("one", "two"):
+        put(tmp_path, f"properties: {{site: n}}\ncases:\n{cases}", name=name)
+    (tmp_path / "test_more.py").write_text("def test_more(engine):\n    assert not engine.chains\n")
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", option]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "19 passed" in ran.stdout, ran.stdout + ran.stderr
+    found = re.findall(r"one.test.yaml::number (\d)", ran.stdout)
+    assert (sorted(set(found)), found[:9] != sorted(found[:9])) == (list("012345678"), True)
+
+
 @pytest.mark.parametrize(("name", "on", "is_taken"), [
     ("a.test.yaml", True, True), ("a.test.json", True, True), ("a.yaml", True, False), ("a.test.yaml", False, False),
 ])  # fmt: skip
