@@ -54,7 +54,7 @@ class DynamicComponent(Component[ChainConfig]):
     def open(self, ctx: Context) -> None:
         """Make the chain. Raises: ChainInvalid: when it has errors with these options."""
         with _not_inside_itself(ctx.node_type):
-            self._chain = ctx.chain.engine.make(self._document(ctx))
+            self._chain = ctx.chain.engine.make(self._document(ctx), inside=ctx.chain_id)
 
     def _document(self, ctx: Context) -> Document:
         definition = self.document.definition

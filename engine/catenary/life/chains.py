@@ -112,13 +112,17 @@ class Chains:
         """
         return self._pool.reload_node(chain_id, node)
 
-    def make(self, source: Source) -> Chain:
+    def make(self, source: Source, *, inside: str = "") -> Chain:
         """Make a chain without keeping it under its id: for a component that runs a chain of its own and closes it.
+
+        Args:
+            source: As for `load`.
+            inside: The id of the chain with that component: what this one keeps in its cache is dropped with that one.
 
         Raises:
             ChainError: As for `load`.
         """
-        return self._pool.make(source)
+        return self._pool.make(source, inside)
 
     def load_folder(self, folder: str | Path) -> FolderReport:
         """Load all chains in a folder and the folders below it; one that is broken does not keep the others out.

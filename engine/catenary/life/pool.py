@@ -66,6 +66,7 @@ class ChainPool:
         self.stays_closed: Callable[[Chain], Collection[str]] | None = None
         self._engine = engine
         self._loaded: dict[str, Loaded] = {}
+        self._hosts: dict[str, str] = {}  # id of a chain inside another one -> id of the one that is in service
         self._aliases: dict[str, list[str]] = {}
         self._lock = RLock()
         self.stops = Stops(self)
@@ -169,10 +170,13 @@ class ChainPool:
         self.notices.tell(self.notices.updated, chain, node_id)
         return chain
 
-    def make(self, source: Source) -> Chain:
+    def make(self, source: Source, inside: str = "") -> Chain:
         """Make a chain without keeping it, see `Engine.make`."""
         document = self._read(source)
-        return self._make(document, document.definition.id)
+        name = document.definition.id
+        if inside:
+            self._hosts[name] = self._hosts.get(inside, inside)
+        return self._make(document, name)
 
     def remove(self, name: str) -> None:
         """Take a chain out of service, see `Engine.remove`."""
@@ -193,8 +197,7 @@ class ChainPool:
 
     def forget(self, chain_id: str) -> None:
         """Drop what a chain that was taken out of service has kept, and tell of it."""
-        if chain_id not in self.present:  # it may be loaded again by now
-            self._engine.clear_cache(chain_id)
+        self._clear_cache(chain_id)
         self.notices.tell(self.notices.deleted, chain_id)
 
     def check(self, source: Source) -> list[Problem]:
@@ -281,9 +284,17 @@ class ChainPool:
             raise
 
     def _tell_closed(self, chain: Chain) -> None:
-        if chain.id not in self.present:  # its last runs may have kept something after it was taken out
-            self._engine.clear_cache(chain.id)
+        self._clear_cache(chain.id)  # its last runs may have kept something after it was taken out
         self.notices.tell(self.notices.closed, chain)
+
+    def _clear_cache(self, chain_id: str) -> None:
+        """Drop what a chain and those inside it have kept, unless it is in service: it may be loaded again by now."""
+        host = self._hosts.get(chain_id, chain_id)
+        if host in self.present:
+            return
+        for name in [chain_id, *(inner for inner, outer in list(self._hosts.items()) if outer == host)]:
+            self._hosts.pop(name, None)
+            self._engine.clear_cache(name)
 
     def _replace(self, before: Chain | None, chain: Chain, document: Document) -> None:
         if before is not None:

@@ -255,3 +255,34 @@ def test_closing_the_engine_closes_what_is_inside():
         engine.register_component("acme/inner", inner)
         assert engine.load(host({}, kind="acme/inner")).run_sync({}).ok
     assert Closing.closed == 1
+
+
+class Counting(Component[Config]):
+    """Count its visits in the cache of the chain."""
+
+    def run(self, ctx, msg):
+        cache = ctx.chain_cache
+        cache.set("visits", cache.get("visits") + 1 if cache.has("visits") else 1)
+        return "Success", msg.with_data([ctx.chain_id, cache.get("visits")])
+
+
+async def test_what_is_kept_inside_survives_a_reload_and_goes_with_the_chain_around():
+    registry = Registry()
+    registry.register("test/countingInside", category="test")(Counting)
+    async with Engine(registry=registry) as engine:
+        for kind, inner in {"acme/inner": "test/countingInside", "acme/outer": "acme/inner"}.items():
+            nodes = [{"id": "x", "type": inner}]
+            engine.register_component(kind, {"ruleChain": {"id": "i"}, "metadata": {"nodes": nodes}})
+        around, other = host({}, kind="acme/outer"), host({}, kind="acme/inner", name="other")
+        engine.load(around)
+        engine.load(other)
+        for visits in (1, 2, 3):
+            assert (await engine.run("host", {})).message.value == ["host#n#x", visits]
+            assert (await engine.run("other", {})).message.value == ["other#n", visits]
+            engine.reload(around)
+            engine.reload_node("other", {"id": "n", "type": "acme/inner"})
+        engine.reload(host({}, kind="acme/inner"))
+        assert engine.cache.has("host#n#x:visits")
+        engine.remove("host")
+        await engine.stop("other")
+        assert len(engine.cache) == 0
