@@ -355,9 +355,19 @@ async def test_taking_the_chain_out_of_service_loses_no_message_that_waits(house
     assert ended(waiting)[2] == "A"
 
 
-async def test_closing_the_engine_loses_no_message_that_waits(house: House) -> None:
+async def test_closing_the_engine_waits_for_messages_that_wait(house: House) -> None:
     house.load(delayMs=1000)
     waiting = await house.begin("a")
-    await house.engine.close()
+    closing = asyncio.create_task(house.engine.close())
+    await house.settle()
+    assert not closing.done()
     await house.pass_time(1)
+    await closing
     assert ended(waiting)[2] == "A"
+
+
+async def test_a_message_that_waits_longer_than_closing_may_take_fails(house: House) -> None:
+    house.load(delayMs=1000)
+    waiting = await house.begin("a")
+    await house.engine.close(grace_s=0)
+    assert ended(waiting) == ("wait", "Failure", "a")
