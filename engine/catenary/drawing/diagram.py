@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from catenary.component import info_of
+from catenary.load.graph import reachable
 from catenary.relation import FAILURE
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def diagram_of(definition: ChainDefinition, registry: Registry) -> Diagram:
     ports = _ports(connections) + _inner_ports(ordered, registry, set(nodes))
     first = definition.first_node or (definition.nodes[0] if definition.nodes else None)
     entry = first.id if first else ""
-    reached = _reached(entry, ports)
+    reached = reachable([entry], ((port.source, target) for port in ports for target in port.targets))
     boxes = [_box(node, registry, node.id in reached) for node in ordered]
     chains = {connection.to_id for connection in definition.rule_chain_connections}
     others = (end for connection in connections for end in (connection.from_id, connection.to_id))
@@ -128,17 +129,3 @@ def _inner_ports(nodes: list[NodeDefinition], registry: Registry, known: set[str
         if targets:
             found.append(Port(node.id, (RUNS,), targets, inner=True))
     return tuple(found)
-
-
-def _reached(entry: str, ports: tuple[Port, ...]) -> set[str]:
-    following: dict[str, list[str]] = {}
-    for port in ports:
-        following.setdefault(port.source, []).extend(port.targets)
-    reached = {entry}
-    waiting = [entry]
-    while waiting:
-        for target in following.get(waiting.pop(), ()):
-            if target not in reached:
-                reached.add(target)
-                waiting.append(target)
-    return reached
