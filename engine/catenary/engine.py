@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from catenary.aspects.host import AspectHost
 from catenary.clock import SystemClock
 from catenary.component_host import ComponentHost
 from catenary.defaults import ChainDefaults
-from catenary.errors import EngineError
 from catenary.events import Bus
 from catenary.hooks import Hooks
-from catenary.host import EXPRESSIONS, SCRIPTS, HostLibrary
+from catenary.host import EXPRESSIONS, SCRIPTS, FunctionHost, HostLibrary
 from catenary.life.chains import Chains
 from catenary.life.pool import ChainPool
 from catenary.life.stopping import GRACE_S
@@ -41,11 +40,8 @@ if TYPE_CHECKING:
     from catenary.shared import SharedResources
     from catenary.store import History
 
-AnyT = TypeVar("AnyT")
-FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
-
-class Engine(Chains, ComponentHost, AspectHost):
+class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
     """Loads chains and runs messages through them.
 
     Safe to use from many tasks of one event loop; `run_sync` may be called from many threads.
@@ -91,8 +87,8 @@ class Engine(Chains, ComponentHost, AspectHost):
         history: History | str | Path | bool | None = None,
     ) -> None:
         self.properties: Mapping[str, Json] = properties if properties is not None else {}
-        self.functions: dict[str, Callable[..., Any]] = {}
-        self.tools: dict[str, Callable[..., Any]] = {}
+        self.functions = {}
+        self.tools = {}
         self.clock: Clock = clock or SystemClock()
         self.loops = Loops()
         self._host = HostLibrary(host_functions or {})
@@ -163,73 +159,6 @@ class Engine(Chains, ComponentHost, AspectHost):
 
             self._shared = SharedResources(self)
         return self._shared
-
-    def host_function(self, name: str, language: str = "") -> Callable[[AnyT], AnyT]:
-        """Register a function that expressions, templates and scripts may call: `@engine.host_function("double")`.
-
-        It takes and gives JSON values. An object may be registered too: its public methods are called
-        `name.method(args)`. Chains see what was registered before they were loaded.
-
-        Args:
-            name: The name by which it is called.
-            language: `""` for all, `"Js"` for scripts only, `"Expr"` for expressions and templates only. A name may be
-                there once for each; the one of the language wins.
-
-        Raises:
-            EngineError: When the name cannot be used, or the function is async.
-        """
-        if not isinstance(name, str):  # type: ignore[redundant-expr] # written without brackets, the function is the name
-            raise EngineError(f"{name!r} has no name", hint="write @engine.host_function('name') above it")
-
-        def register(function: AnyT) -> AnyT:
-            self._host.add(name, function, language)
-            return function
-
-        return register
-
-    def host_script(self, name: str, source: str, language: str = "Js") -> None:
-        """Register a script that is run once in every script context; all scripts see the globals that it defines.
-
-        What it defines with `var` or `function` is frozen afterwards. Registered again, a name has the other source.
-
-        Raises:
-            EngineError: When the language is not `Js`.
-        """
-        self._host.add_script(name, source, language)
-
-    def function(self, name: str) -> Callable[[FunctionT], FunctionT]:
-        """Register a function for `functions` nodes: `@engine.function("double")` above `def double(ctx, msg)`.
-
-        The function gets the context and the message, and returns what a component's `run` may return.
-
-        Raises:
-            EngineError: When the name is missing, or what is registered cannot be called.
-        """
-        if callable(name):  # written without brackets, the function itself arrives as the name
-            raise EngineError(f"{name!r} has no name for chains", hint="write @engine.function('name') above it")
-
-        def register(function: FunctionT) -> FunctionT:
-            if not callable(function):
-                raise EngineError(f"{function!r} cannot be called, so it cannot be the function {name!r}")
-            self.functions[name] = function
-            return function
-
-        return register
-
-    def tool(self, function: FunctionT, *, name: str | None = None) -> FunctionT:
-        """Register a Python function as a tool for agents; its schema comes from type hints and docstring.
-
-        Raises:
-            EngineError: When the function has no name and none is given.
-        """
-        known_as = name or getattr(function, "__name__", "")
-        if not known_as:
-            raise EngineError(
-                f"{function!r} has no name by which an agent could call it",
-                hint="give one: engine.tool(fn, name='...')",
-            )
-        self.tools[known_as] = function
-        return function
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Have all events of all runs from now on handed to `listener`, in the task that makes them.

@@ -1,20 +1,103 @@
-"""What the host program lends to expressions and scripts: functions, objects, and scripts of its own."""
+"""What the host program lends to chains: functions for nodes, agents, expressions and scripts, and scripts."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from catenary.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+AnyT = TypeVar("AnyT")
+FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
 SCRIPTS: Final = "js"
 EXPRESSIONS: Final = "expr"
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _TAKEN: Final = frozenset({"vars", "global", "$ctx"})
+
+
+class FunctionHost:
+    """The part of an engine that is about the functions of the host program.
+
+    Attributes:
+        functions: Those for `functions` nodes, by name.
+        tools: Those for agents, by name.
+    """
+
+    functions: dict[str, Callable[..., Any]]
+    tools: dict[str, Callable[..., Any]]
+    _host: HostLibrary
+
+    def host_function(self, name: str, language: str = "") -> Callable[[AnyT], AnyT]:
+        """Register a function that expressions, templates and scripts may call: `@engine.host_function("double")`.
+
+        It takes and gives JSON values. An object may be registered too: its public methods are called
+        `name.method(args)`. Chains see what was registered before they were loaded.
+
+        Args:
+            name: The name by which it is called.
+            language: `""` for all, `"Js"` for scripts only, `"Expr"` for expressions and templates only. A name may be
+                there once for each; the one of the language wins.
+
+        Raises:
+            EngineError: When the name cannot be used, or the function is async.
+        """
+        if not isinstance(name, str):  # type: ignore[redundant-expr] # written without brackets, the function is the name
+            raise EngineError(f"{name!r} has no name", hint="write @engine.host_function('name') above it")
+
+        def register(function: AnyT) -> AnyT:
+            self._host.add(name, function, language)
+            return function
+
+        return register
+
+    def host_script(self, name: str, source: str, language: str = "Js") -> None:
+        """Register a script that is run once in every script context; all scripts see the globals that it defines.
+
+        What it defines with `var` or `function` is frozen afterwards. Registered again, a name has the other source.
+
+        Raises:
+            EngineError: When the language is not `Js`.
+        """
+        self._host.add_script(name, source, language)
+
+    def function(self, name: str) -> Callable[[FunctionT], FunctionT]:
+        """Register a function for `functions` nodes: `@engine.function("double")` above `def double(ctx, msg)`.
+
+        The function gets the context and the message, and returns what a component's `run` may return.
+
+        Raises:
+            EngineError: When the name is missing, or what is registered cannot be called.
+        """
+        if callable(name):  # written without brackets, the function itself arrives as the name
+            raise EngineError(f"{name!r} has no name for chains", hint="write @engine.function('name') above it")
+
+        def register(function: FunctionT) -> FunctionT:
+            if not callable(function):
+                raise EngineError(f"{function!r} cannot be called, so it cannot be the function {name!r}")
+            self.functions[name] = function
+            return function
+
+        return register
+
+    def tool(self, function: FunctionT, *, name: str | None = None) -> FunctionT:
+        """Register a Python function as a tool for agents; its schema comes from type hints and docstring.
+
+        Raises:
+            EngineError: When the function has no name and none is given.
+        """
+        known_as = name or getattr(function, "__name__", "")
+        if not known_as:
+            raise EngineError(
+                f"{function!r} has no name by which an agent could call it",
+                hint="give one: engine.tool(fn, name='...')",
+            )
+        self.tools[known_as] = function
+        return function
 
 
 class HostLibrary:
