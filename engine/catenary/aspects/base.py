@@ -22,8 +22,6 @@ Proceed: TypeAlias = "Callable[[Message], Any]"
 """Goes on to the node with a message, and gives what it sends out; to be awaited in an `async def`."""
 
 LOADING: Final = ("chain_before_init", "node_before_init", "objections", "reads", "created", "reload", "destroy")
-AT_NODES: Final = ("before", "around", "after")
-AT_RUNS: Final = ("start", "end", "completed")
 
 
 class Objection(CatenaryError):  # noqa: N818 - said of a chain, not of the program
