@@ -13,6 +13,7 @@ from catenary.cli._parts import add_components, component_option
 if TYPE_CHECKING:
     from catenary.definition import ChainDefinition
     from catenary.recording import RunRecord
+    from catenary.registry import Registry
 
 _KINDS = {".svg": "svg", ".html": "html", ".htm": "html", ".mmd": "mermaid", ".mermaid": "mermaid"}
 
@@ -101,12 +102,29 @@ def _drawn(definition: ChainDefinition, kind: str, record: RunRecord | None, com
 
     registry = Registry()
     add_components(registry, components)
+    definition, record = _masked(definition, registry, record)
     diagram = diagram_of(definition, registry)
     overlay = overlay_of(record, definition.id) if record is not None else None
     if kind == "mermaid":
         return mermaid(diagram, overlay)
     layout = place(diagram, landscape=kind == "html")
     return svg(layout, overlay) if kind == "svg" else page(layout, definition, registry, overlay, record)
+
+
+def _masked(
+    definition: ChainDefinition, registry: Registry, record: RunRecord | None
+) -> tuple[ChainDefinition, RunRecord | None]:
+    """Give a chain and a run in which nothing shows the secrets of the chain."""
+    from catenary.drawing.settings import masker_of
+    from catenary.load import read
+    from catenary.recording import RunRecord
+    from catenary.secrets import find_key
+
+    masker = masker_of(definition, registry, find_key())
+    if not masker:
+        return definition, record
+    masked = read(masker.items(definition.to_dict())).definition
+    return masked, None if record is None else RunRecord.from_dict(masker.items(record.to_dict()))
 
 
 def _record(run: str, store: str | None, chain_id: str) -> RunRecord:

@@ -6,25 +6,51 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from catenary.component import Config
-from catenary.masking import MASK
+from catenary.masking import MASK, Masker
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from catenary.component import Component
+    from catenary.definition import ChainDefinition
     from catenary.jsontext import Json
+    from catenary.registry import Registry
+
+
+def masker_of(definition: ChainDefinition, registry: Registry, secret_key: str | None = None) -> Masker:
+    """Give what masks the secrets of a chain wherever they stand: those of its `secrets`, and of secret options.
+
+    Args:
+        definition: The chain.
+        registry: Tells which options are secret.
+        secret_key: Decrypts `secrets`; as they are written they are masked without it.
+    """
+    from catenary.load import chain_settings
+    from catenary.secrets import opened
+
+    masker = Masker()
+    secrets = chain_settings(definition).secrets
+    if secrets:
+        masker.add(*secrets.values(), *opened(secrets, secret_key).values())
+    for node in definition.nodes:
+        masker.add(*_hidden_values(registry.find(node.type), node.configuration))
+    return masker
 
 
 def shown_settings(component: type[Component[Any]] | None, configuration: Mapping[str, Json]) -> Json:
     """Give a configuration with the values of secret options masked; placeholders such as `${global.key}` stay.
 
-    Of a type that nobody knows, options that are named like secrets are masked.
+    Headers that log in somewhere are masked, and of a type that nobody knows all that is named like a secret.
     """
-    names = _secret_names(component.config_type()) if component else _USUAL
-    return _shown(dict(configuration), names)
+    return _shown(dict(configuration), _names(component))
 
 
-_USUAL = frozenset({"password", "passwd", "secret", "token", "key", "apikey", "api_key", "authorization"})
+_USUAL = frozenset({"password", "passwd", "secret", "token", "key", "apikey", "api_key"})
+_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"})
+
+
+def _names(component: type[Component[Any]] | None) -> frozenset[str]:
+    return _HEADERS | (_secret_names(component.config_type()) if component else _USUAL)
 
 
 def _shown(value: Json, names: frozenset[str]) -> Json:
@@ -33,11 +59,26 @@ def _shown(value: Json, names: frozenset[str]) -> Json:
     if not isinstance(value, dict):
         return value
     items = cast("dict[str, Json]", value).items()
-    return {key: _hidden(item) if key.lower() in names else _shown(item, names) for key, item in items}
+    return {key: MASK if _is_hidden(key, item, names) else _shown(item, names) for key, item in items}
 
 
-def _hidden(value: Json) -> Json:
-    return value if value in ("", None) or (isinstance(value, str) and "${" in value) else MASK
+def _hidden_values(component: type[Component[Any]] | None, configuration: Mapping[str, Json]) -> Iterator[Json]:
+    names = _names(component)
+    waiting: list[Json] = [dict(configuration)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += cast("list[Json]", value)
+        elif isinstance(value, dict):
+            for key, item in cast("dict[str, Json]", value).items():
+                if _is_hidden(key, item, names):
+                    yield item
+                else:
+                    waiting.append(item)
+
+
+def _is_hidden(key: str, value: Json, names: frozenset[str]) -> bool:
+    return key.lower() in names and value not in ("", None) and not (isinstance(value, str) and "${" in value)
 
 
 @cache

@@ -10,14 +10,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.engine.drawing.test_overlay import CHAIN
 
 from catenary import Component, Config, Engine, Message, option, register
+from catenary.cli.draw import draw
 from catenary.drawing import diagram_of, overlay_of, page, place
 from catenary.drawing.settings import shown_settings
 from catenary.load import read
 from catenary.recording import MemoryRecorder
 from catenary.registry import Registry
+from catenary.secrets import encrypt
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -91,6 +94,38 @@ def test_secrets_in_configurations_are_masked_and_placeholders_stay():
         "list": [{"apiKey": "****"}],
         "n": 1,
     }
+
+
+def test_headers_that_log_in_somewhere_are_masked():
+    headers = {"Authorization": "Bearer hunter22", "Cookie": "${metadata.cookie}", "Accept": "text/plain"}
+    shown = shown_settings(Registry().find("t/safe"), {"login": {"headers": headers}, "user": "ada"})
+    assert shown == {"login": {"headers": headers | {"Authorization": "****"}}, "user": "ada"}
+
+
+@pytest.mark.parametrize("name", ["out.html", "out.svg", "out.mmd"])
+def test_no_picture_shows_a_secret_of_the_chain_wherever_it_stands(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("CATENARY_SECRET_KEY", "a key")
+    sealed = encrypt("swordfish", "a key")
+    configuration = {"password": "hunter22", "user": "has swordfish", "login": {"accessToken": "${secrets.deep}"}}
+    nodes = [
+        {"id": "a", "type": "exprTransform", "name": "say swordfish", "configuration": {"expr": "'hunter' + '22'"}},
+        {"id": "b", "type": "t/safe", "name": "hunter22", "configuration": configuration},
+    ]
+    head = {"id": "c", "name": "Plain tulip", "configuration": {"secrets": {"deep": sealed, "plain": "tulip"}}}
+    chain = {"ruleChain": head, "metadata": {"nodes": nodes, "connections": []}}
+    with Engine() as engine:  # which knows none of the secrets
+        inner = engine.load({"ruleChain": {"id": "c"}, "metadata": {"nodes": [nodes[0]]}})
+        recorder = MemoryRecorder()
+        inner.run_sync("swordfish, tulip", recorder=recorder)
+    (tmp_path / "chain.json").write_text(json.dumps(chain))
+    (tmp_path / "run.json").write_text(json.dumps(recorder.records[0].to_dict()))
+    options = ["chain.json", "-o", name, "--run", "run.json"]
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(draw, options)
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / name).read_text()
+    assert "****" in text
+    assert [secret for secret in ("swordfish", "hunter22", "tulip") if secret in text] == []
 
 
 def test_the_page_of_a_run_has_the_last_visits_of_each_node():
