@@ -42,6 +42,8 @@ def _status(expect: Expect, outcome: Outcome) -> list[str]:
     status = expect.status or ("" if wants_error else "completed")
     found: list[str] = []
     text = str(outcome.error) if outcome.error else None
+    if outcome.status == "paused":
+        text = "a node waits, and nobody answers in a test: give it a mock"
     if status and outcome.status != status:
         found.append(f"status: expected {status}, got {outcome.status}" + (f" ({text})" if text else ""))
     if wants_error and expect.gives("error"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -44,6 +45,7 @@ class Observer:
         came: By node, the message of each visit.
         left: By node, the relations that messages left it by, in order.
         hits: By chain id, what was reached.
+        events: How many events there were.
     """
 
     def __init__(self, chain: Chain) -> None:
@@ -52,15 +54,31 @@ class Observer:
         self.came: dict[str, list[Message]] = {}
         self.left: dict[str, list[str]] = {}
         self.hits: dict[str, Hits] = {}
+        self.events = 0
+        self._open: dict[int, int] = {}
+        self._happened = asyncio.Event()
 
     def __call__(self, event: Event) -> None:
         """Take note of an event."""
+        self.events += 1
+        self._happened.set()
         if isinstance(event, NodeStarted):
+            self._open[event.visit] = event.parent
             self._visit(event, event.message)
         elif isinstance(event, NodeEmitted):
             self._leave(event, (event.relation,))
         elif isinstance(event, NodeFinished):
+            self._open.pop(event.visit, None)
             self._leave(event, event.relations)
+
+    def under_way(self) -> int:
+        """Give how many visits go on; those that wait for the chains and nodes that they run do not count."""
+        return len(self._open.keys() - self._open.values())
+
+    async def next_event(self) -> None:
+        """Come back when something happens."""
+        self._happened.clear()
+        await self._happened.wait()
 
     def _name(self, event: Event) -> str:
         return event.node_id if event.chain_id == self._chain_id else f"{event.chain_id}:{event.node_id}"

@@ -20,6 +20,7 @@ from catenary.message import BINARY, Message
 from catenary.testing.chains.clock import LeapingClock
 from catenary.testing.chains.expecting import unmet
 from catenary.testing.chains.observing import Hits, Observer
+from catenary.testing.chains.resting import Rest
 from catenary.testing.chains.standins import StandIns
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ async def _perform(
     try:
         runs = stand_ins.runs(chain.engine.chains.values(), refused)
         message = _message(file, placed)
+        chain.engine.pauses.on_open(Rest(chain.engine, seen).watch)
         began, real = clock.monotonic(), time.monotonic()
         async with asyncio.timeout(limit_s):
             outcome = await chain.replacing(runs).run(message, start=case.start or None, listener=seen)

@@ -341,6 +341,50 @@ def test_nodes_that_may_call_the_outside_are_opened(tmp_path):
         results(put(tmp_path, text, _line("tests/dead_line", "meter")))
 
 
+# Nodes that wait for an answer
+
+WAITING = """\
+ruleChain: {id: w}
+metadata:
+  nodes:
+    - {id: both, type: fork}
+    - {id: nap, type: delay, configuration: {delayMs: "60000"}}
+    - {id: later, type: exprTransform, configuration: {expr: "1"}}
+    - {id: ask, type: wait, configuration: {LIMIT}}
+  connections:
+    - {fromId: both, type: Success, toId: nap}
+    - {fromId: both, type: Success, toId: ask}
+    - {fromId: nap, type: Success, toId: later}
+"""
+
+
+@pytest.mark.timeout(8)  # less than a case may take in truth: what waits for nobody ends at once
+def test_run_that_waits_for_an_answer_is_paused_once_all_else_is_over(tmp_path):
+    text = "cases: [{name: one, expect: {status: paused, path: [both, nap, ask, later]}}, {name: two}]"
+    one, two = results(put(tmp_path, text, WAITING.replace("LIMIT", "")))
+    assert one.problems == []
+    assert two.problems[0] == (
+        "status: expected completed, got paused (a node waits, and nobody answers in a test: give it a mock)"
+    )
+
+
+@pytest.mark.timeout(8)
+def test_wait_with_a_time_limit_ends_by_it(tmp_path):
+    text = "cases: [{name: one, expect: {relations: {ask: Timeout}, visited: later}}]"
+    assert results(put(tmp_path, text, WAITING.replace("LIMIT", "timeout: 1h")))[0].problems == []
+
+
+@pytest.mark.timeout(8)
+@pytest.mark.parametrize(
+    "kind", ["flow, configuration: {targetId: w}", "for, configuration: {range: 1..2, do: 'chain:w'}"]
+)
+def test_run_that_waits_in_a_chain_inside_is_paused(tmp_path, kind):
+    (tmp_path / "w.yaml").write_text(WAITING.replace("LIMIT", ""))
+    chain = f"ruleChain: {{id: top}}\nmetadata: {{nodes: [{{id: f, type: {kind}}}]}}"
+    text = "load: w.yaml\ncases: [{name: one, expect: {status: paused, visited: ['w:ask', 'w:later']}}]"
+    assert results(put(tmp_path, text, chain))[0].problems == []
+
+
 # What a file names
 
 UNKNOWN = """\
