@@ -71,6 +71,10 @@ class Chain(Version, Pipelines):
         self.environment = environment
         engine.masker.add(*environment.secrets.values(), *secrets_in([component.config for _, component in nodes]))
         self.version = 1
+        if any(key.lower() == "limits" for key in definition.configuration):
+            from catenary.aspects.written import with_limits
+
+            aspects = with_limits(aspects, definition, engine.chains.get(chain_id))
         self.aspects = aspects
         self._limits = limits
         self._nodes = nodes

@@ -11,11 +11,12 @@ from catenary.defaults import ChainDefaults
 from catenary.definition import ChainDefinition, Connection, EndpointDefinition, NodeDefinition, Retry
 from catenary.docsgen.markdown import code, fenced, json_code, page, table
 from catenary.load.form import form_field
-from catenary.load.settings import ChainSettings
+from catenary.load.settings import ChainLimits, ChainSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from catenary.component import Config
     from catenary.jsontext import Json
 
 _HEAD: Final = ("Key", "Type", "Default", "Effect", "Example")
@@ -116,6 +117,13 @@ _SETTINGS: Final[Mapping[str, Json]] = {
     "secrets": {"pin": "0d1336a7..."},
     "onFailure": "stop",
     "templates": "lenient",
+    "limits": {"concurrency": 4},
+    "concurrency": 4,
+    "queueTimeout": "5s",
+    "rate": 20,
+    "burst": 40,
+    "maxWait": "1s",
+    "key": "metadata.tenant",
 }
 _PARTS: Final = {
     "metadata": "The body.",
@@ -156,7 +164,13 @@ def chain_page() -> str:
         "## `ruleChain`",
         _table(ChainDefinition, _CHAIN, leave=_BODY),
         "## `ruleChain.configuration`",
-        table(_HEAD, _settings()),
+        table(_HEAD, _settings(ChainSettings)),
+        "## `ruleChain.configuration.limits`",
+        "Messages that are refused end as `Failure` with `concurrency limit reached` or `rate limit reached`, and no "
+        "node is visited. A run inside a run counts, too. After a reload with the same limits runs in flight go on "
+        "counting; limits that have changed count anew. The program around the chain may set [more limits]"
+        "(aspects.md#limits).",
+        table(_HEAD, _settings(ChainLimits)),
         "## `ruleChain.additionalInfo`",
         table(_HEAD, [(code(k), kind, default, text, json_code(one)) for k, kind, default, text, one in _INFO]),
         "## `metadata`",
@@ -211,14 +225,16 @@ def _default(field: Any) -> str:
     return "required" if field.default_factory is MISSING else json_code(field.default_factory())
 
 
-def _settings() -> Iterator[list[str]]:
-    """Give a row for each setting of a chain."""
-    for name, field in ChainSettings.model_fields.items():
+def _settings(model: type[Config]) -> Iterator[list[str]]:
+    """Give a row for each setting of a chain, or of its limits."""
+    for name, field in model.model_fields.items():
         shown = form_field(name, field)
         control: dict[str, Any] = shown["component"] or {}
         choices = [choice["value"] for choice in control.get("options", ())]
         kind = " or ".join(json_code(choice) for choice in choices) or _KINDS.get(shown["type"], "mapping")
         usual: dict[str, Json] = {"bool": True, "int": 100}
+        if isinstance(shown["defaultValue"], str) and shown["type"] == "float":
+            kind = _TIME
         example = _SETTINGS.get(shown["name"], usual.get(shown["type"]))
         yield [
             code(shown["name"]),
@@ -232,5 +248,5 @@ def _settings() -> Iterator[list[str]]:
 def _setting_default(name: str, own: Json) -> str:
     if own is not None:
         return json_code(own)
-    of_engine = next((field.default for field in fields(ChainDefaults) if field.name == name), "strict")
-    return f"the engine's: {json_code(of_engine)}"
+    of_engine = {field.name: field.default for field in fields(ChainDefaults)} | {"templates": "strict"}
+    return f"the engine's: {json_code(of_engine[name])}" if name in of_engine else "none"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
     from catenary.load.document import Document
     from catenary.load.places import Path, Place
-    from catenary.load.settings import ChainSettings
+    from catenary.load.settings import ChainLimits, ChainSettings
     from catenary.registry import Registry
 
 UNRESOLVED: Final = re.compile(r"\$\{\s*((?:global|vars|secrets)\.[\w.\-]+)\s*\}")
@@ -85,6 +85,8 @@ class _Builder:
         for problem in suspicious:
             self._add_key("chain.unknown-key", (*base, *problem.path), problem.text, problem.hint)
         self._check_secrets(own, base)
+        if own.limits is not None:
+            self._check_limits(own.limits, base)
         environment = environment_of(definition, self.settings)
         if environment.secrets:
             from catenary.masking import Masker
@@ -105,6 +107,7 @@ class _Builder:
         self.node_names.lint()
         self._check_references(built, components)
         lint(self.report, components, self.settings, own)
+        environment.programs.clear()  # each names the environment: a chain that is gone would wait for the collector
         return built, self.report.sorted(strict=self.settings.strict or own.strict)
 
     def _chain_nodes(self, environment: Environment) -> Iterator[tuple[NodeDefinition, Component[Any]]]:
@@ -133,6 +136,12 @@ class _Builder:
         for path, problem in doubts(own.secrets, self.settings.secret_key):
             text = f"secret {'.'.join(path)!r} {problem}"
             self.report.add("chain.sealed-secret", (*base, written, *path), text)
+
+    def _check_limits(self, limits: ChainLimits, base: Path) -> None:
+        from catenary.aspects.written import doubts
+
+        for code, text, hint in doubts(limits, (node.id for node in self.document.definition.nodes)):
+            self.report.add(code, (*base, "limits", "key"), text, hint)
 
     def _add_key(self, code: str, path: Path, text: str, hint: str) -> None:
         self.report.add(code, path, text, hint, place=self.document.places.of_key(path))

@@ -162,7 +162,7 @@ def chain_schema(components: Sequence[type[Component[Any]]]) -> dict[str, Json]:
         "title": "A rule chain",
         "description": "Nodes wired by typed relations; messages travel along them.",
         "type": "object",
-        "properties": {"ruleChain": _head(), "metadata": _body()},
+        "properties": {"ruleChain": _head(definitions), "metadata": _body()},
         "$defs": definitions,
     }
 
@@ -238,10 +238,10 @@ def _connection(target: str) -> dict[str, Json]:
     }
 
 
-def _head() -> dict[str, Json]:
+def _head(definitions: dict[str, Json]) -> dict[str, Json]:
     from catenary.load.settings import ChainSettings
 
-    settings = _finished(ChainSettings, ChainSettings.model_json_schema(schema_generator=_Generator))
+    settings = _config(ChainSettings, definitions, "chain-")
     flag: dict[str, Json] = {"type": "boolean"}
     return {
         "type": "object",

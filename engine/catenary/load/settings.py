@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import field_validator
 
 from catenary.component import Config, option
+from catenary.definition import duration_s
 from catenary.expr import Environment
 from catenary.secrets import opened
 
@@ -40,6 +41,28 @@ class Settings:
     resources: Mapping[str, type[Component[Any]]] = field(default_factory=dict[str, "type[Component[Any]]"])
 
 
+class ChainLimits(Config):
+    """How many messages the chain takes in; `ConcurrencyLimit` and `RateLimit` of `catenary.aspects` do the work."""
+
+    concurrency: int | None = option(None, ge=0, help="How many runs there may be at a time; 0 refuses all.")
+    queue: int = option(1000, ge=0, help="How many messages may wait for one of these runs to end; 0 refuses at once.")
+    queue_timeout: float | str = option("30s", help="How long a message waits in that queue before it is refused.")
+    rate: float | None = option(None, gt=0, help="How many runs may begin in a second, such as `0.5` or `100`.")
+    burst: int | None = option(
+        None, ge=1, help="How many may begin at once; absent: what begins in a second, at least 1."
+    )
+    max_wait: float | str = option("0s", help="How long a message may wait for its turn; 0 refuses at once.")
+    key: str = option("", help="An expression: each value of it has limits of its own; empty for one for all messages.")
+
+    @field_validator("queue_timeout", "max_wait", mode="after")
+    @classmethod
+    def _read_duration(cls, value: float | str) -> float:
+        try:
+            return duration_s(value)
+        except ValueError:
+            raise ValueError("must be a number of seconds or a text such as '5s' or '500ms'") from None
+
+
 class ChainSettings(Config):
     """What `ruleChain.configuration` may say; other keys there are for expressions to read."""
 
@@ -56,6 +79,9 @@ class ChainSettings(Config):
     )
     templates: Literal["strict", "lenient"] | None = option(
         None, help="Whether a part of a template that fails makes the node fail, or counts as empty."
+    )
+    limits: ChainLimits | None = option(
+        None, help="How many messages the chain takes in at a time, or in a second; absent: all."
     )
     strict: bool = option(False, help="Whether each warning about the chain is an error.")
 
@@ -82,8 +108,18 @@ def read_chain_settings(definition: ChainDefinition) -> tuple[ChainSettings, lis
 
     raw = dict(definition.configuration)
     settings, problems, unknown = decode(ChainSettings, raw, None)
-    known = ("allowCycle", "maxVisits", "maxDepth", "maxRounds", "onFailure", "templates", "strict", "secrets")
-    suspicious = [one for one in unknown if closest(str(one.path[-1]), known)]
+    known = (
+        "allowCycle",
+        "maxVisits",
+        "maxDepth",
+        "maxRounds",
+        "onFailure",
+        "templates",
+        "limits",
+        "strict",
+        "secrets",
+    )
+    suspicious = [one for one in unknown if one.path[1:] or closest(str(one.path[0]), known)]
     return settings or ChainSettings(), problems, suspicious
 
 
