@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from catenary.outcome import Outcome
     from catenary.pauses.answers import AnswerParts
     from catenary.pauses.waiting import Pauses
+    from catenary.pipelines.mapping import MapOptions
     from catenary.recording import Recorder
     from catenary.registry import Registry
     from catenary.shared import SharedResources
@@ -286,7 +287,9 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
         """
         return self.get(chain_id).stream(message, **options)
 
-    def map(self, chain_id: str, items: Iterable[Any] | AsyncIterable[Any], **options: Any) -> AsyncGenerator[Outcome]:
+    def map(
+        self, chain_id: str, items: Iterable[Any] | AsyncIterable[Any], **options: Unpack[MapOptions]
+    ) -> AsyncGenerator[Outcome]:
         """Run each item through a chain and give the outcomes as they come; the options are those of `Chain.map`."""
         return self.get(chain_id).map(items, **options)
 

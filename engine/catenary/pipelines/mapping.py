@@ -8,17 +8,26 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from catenary.errors import EngineError
+from catenary.options import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
 
     from catenary.chain import Chain
-    from catenary.options import RunOptions
     from catenary.outcome import Outcome
 
 OnError: TypeAlias = "Literal['raise', 'skip', 'collect'] | Callable[[Any, Outcome], Outcome | None]"
 """What becomes of a run that did not complete: its error is raised, it is left out, it is given like the others, or a
 function of the item and the outcome gives what takes its place; `None` leaves it out."""
+
+
+class MapOptions(RunOptions, total=False):
+    """The options of `Chain.map`, those of each run among them."""
+
+    concurrency: int
+    on_error: OnError
+    ordered: bool
+
 
 CONCURRENCY = 8
 _AHEAD = 4  # outcomes that wait for a slow one before them, for each run under way
