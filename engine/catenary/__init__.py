@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from catenary.options import Restart, RunInfo, RunOptions
     from catenary.outcome import End, Outcome
     from catenary.relation import (
+        AWAIT_CONFIRM,
+        AWAIT_EXTERNAL,
         DEFAULT,
         FAILURE,
         FALSE,
@@ -71,7 +73,10 @@ _HOMES = {
     "catenary.message": "BINARY JSON TEXT Message",
     "catenary.options": "Restart RunInfo RunOptions",
     "catenary.outcome": "End Outcome",
-    "catenary.relation": "DEFAULT FAILURE FALSE LATE STREAM SUCCESS TRUE EndHere NodeFailure OrElse Relation fail",
+    "catenary.relation": (
+        "AWAIT_CONFIRM AWAIT_EXTERNAL DEFAULT FAILURE FALSE LATE STREAM SUCCESS TRUE EndHere NodeFailure OrElse "
+        "Relation fail"
+    ),
     "catenary.runtime.again": "Again",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -123,6 +128,8 @@ __all__ = [  # noqa: RUF022 - in the order of the imports above
     "RunOptions",
     "End",
     "Outcome",
+    "AWAIT_CONFIRM",
+    "AWAIT_EXTERNAL",
     "DEFAULT",
     "FAILURE",
     "FALSE",

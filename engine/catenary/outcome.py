@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["End", "Outcome", "Status"]
 
 Status: TypeAlias = Literal["completed", "failed", "paused", "cancelled"]
-PAUSES = frozenset({"AwaitConfirm", "AwaitExternal"})
 
 
 class Outcome:
@@ -46,7 +45,7 @@ class Outcome:
             return "paused" if self._run.stopping == SUSPENDED else "cancelled"
         if self._run.fault is not None or any(end.relation == FAILURE for end in self.ends):
             return "failed"
-        return "paused" if any(end.relation in PAUSES for end in self.ends) else "completed"
+        return "paused" if any(end.is_paused for end in self.ends) else "completed"
 
     @property
     def ok(self) -> bool:

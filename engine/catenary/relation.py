@@ -35,8 +35,12 @@ TRUE = Relation("True", help="The condition holds.")
 FALSE = Relation("False", help="The condition does not hold.")
 STREAM = Relation("Stream", help="One piece of an answer that comes in pieces.")
 DEFAULT = Relation("Default", help="None of the cases matched.")
+AWAIT_CONFIRM = Relation("AwaitConfirm", help="Somebody has to agree before it can go on.")
+AWAIT_EXTERNAL = Relation("AwaitExternal", help="A result from elsewhere has to come before it can go on.")
 LATE = Relation("Late", help="The join had gone on already, by its quorum or its time limit.")
 PAUSED = Relation("Paused", help="The branch stood here when its run was put off, because a node waits for an answer.")
+PAUSES = frozenset({AWAIT_CONFIRM, AWAIT_EXTERNAL})
+"""The relations that pause a branch where they are not connected."""
 
 
 class Failed(Relation):

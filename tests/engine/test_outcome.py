@@ -40,6 +40,13 @@ def test_connected_pause_is_no_pause(engine):
     assert chain.run_sync("").ok
 
 
+def test_end_nodes_gate_no_pause(engine):
+    told = []
+    chain = load(engine, {"s": None, "a": lambda ctx, msg: "AwaitConfirm", "e": END}, ["s a", "s e"])
+    outcome = chain.run_sync("x", on_end=lambda info, msg, error, relation: told.append((info.node_id, relation)))
+    assert (outcome.status, told) == ("paused", [("a", "AwaitConfirm"), ("e", SUCCESS)])
+
+
 def test_message_is_that_of_the_last_whole_answer(engine):
     one, two, piece = Message("1"), Message("2"), Message("p")
     assert run(engine, (SUCCESS, one), (SUCCESS, two), (STREAM, piece)).message is two

@@ -8,7 +8,7 @@ from catenary import BINARY, FAILURE, JSON, STREAM
 from catenary.message import metadata_text
 
 if TYPE_CHECKING:
-    from catenary import Message
+    from catenary import Message, Relation
     from catenary.component import Context, End
     from catenary.jsontext import Json
 
@@ -29,10 +29,12 @@ class Round(NamedTuple):
     Attributes:
         results: The messages of its branches, in the order in which they ended.
         error: Why the body failed, or None.
+        pause: How a branch of the body that is paused would go on, or None.
     """
 
     results: list[Message]
     error: BaseException | str | None
+    pause: tuple[Relation | str, Message] | None
 
 
 class Loop:
@@ -76,6 +78,7 @@ class Loop:
         ends = await self._body.run(self._ctx, message, each=self._pass_on, scope=(self,))
         results: list[Message] = []
         error: BaseException | str | None = None
+        pause: tuple[Relation | str, Message] | None = None
         for end in ends:
             result = end.message
             if BREAK in result.metadata:
@@ -83,9 +86,11 @@ class Loop:
                 result = result.without(BREAK)
             if end.relation == FAILURE:
                 error = (end.error or end.reason) if error is None else error
+            elif end.is_paused:
+                pause = pause or (end.relation, result)
             elif _is_result(end):
                 results.append(result)
-        return Round(results, error)
+        return Round(results, error, pause)
 
     async def _pass_on(self, end: End) -> None:
         if end.relation == STREAM and not end.gated:

@@ -34,9 +34,11 @@ class Flow(Component[FlowConfig]):
     Without `extend` the node waits for all ends. The payload is then a JSON list in the order in which they came, one
     `{"msg", "err", "nodeId"}` for each, where `nodeId` is the node at which the branch ended; the metadata of the
     ends is put together, a later one wins; type, id and time stay. If an end was a `Failure`, the list leaves by
-    `Failure` with the last such error. With `extend` every end goes on at once, by its own relation and with its own
-    message, so the node may have any relations; where a node of the chain sent nothing on, nothing goes on here, and
-    when nothing did at all the branch ends here. Ends that an `end` node of the chain gates are left out.
+    `Failure` with the last such error; else, if one is paused, by its `AwaitConfirm` or `AwaitExternal`.
+
+    With `extend` every end goes on at once, by its own relation and with its own message, so the node may have any
+    relations. Where a node of the chain sent nothing on, nothing goes on here; when nothing did at all, the branch
+    ends here. Ends that an `end` node of the chain gates are left out.
     """
 
     relations = (SUCCESS, FAILURE)
@@ -75,4 +77,6 @@ def _together(ends: list[End], msg: Message) -> Emission:
             metadata.update(end.message.metadata)
     payload = wrapped((end.message, end.reason, end.node_id) for end in ends)
     result = msg.with_data(payload, JSON).with_metadata(metadata)
-    return fail(failed[-1].error or failed[-1].reason, result) if failed else (SUCCESS, result)
+    if failed:
+        return fail(failed[-1].error or failed[-1].reason, result)
+    return next((end.relation for end in ends if end.is_paused), SUCCESS), result

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import field_validator
 
-from catenary import FAILURE, STREAM, SUCCESS, DepthLimitReached, EngineError, Expression, Message, fail
+from catenary import (
+    AWAIT_CONFIRM,
+    AWAIT_EXTERNAL,
+    FAILURE,
+    STREAM,
+    SUCCESS,
+    DepthLimitReached,
+    EngineError,
+    Expression,
+    Message,
+    fail,
+)
 from catenary.component import Component, Config, Context, Emission, Example, option, register
 from catenary.expr import text_of
 from catenary.jsontext import loads
@@ -70,13 +81,15 @@ class For(Component[ForConfig]):
     round.
 
     A body that fails stops the loop: the item leaves by `Failure`. A `Failure` that the body takes care of does not.
+    A branch of the body that is paused (by `AwaitConfirm` or `AwaitExternal`, not connected there) stops the loop too:
+    its message leaves by that relation.
 
     With mode 3 the message goes on by `Success` at once, and the items run beside it and each other, on copies whose
-    metadata does not come back. Each item whose body fails leaves by `Failure`, and the others go on. The run, and a
+    metadata does not come back. What fails or is paused leaves the same way, and the other items go on. The run, and a
     join behind this node, wait for all of them.
     """
 
-    relations = (SUCCESS, STREAM, FAILURE)
+    relations = (SUCCESS, STREAM, FAILURE, AWAIT_CONFIRM, AWAIT_EXTERNAL)
     waits = False
     examples = (
         Example(
@@ -124,11 +137,13 @@ class For(Component[ForConfig]):
             metadata.update(_place(index, text, keys))
             is_kept = self._keeps_payload or (mode == REPLACE and index)
             handed = (last if is_kept else last.with_data(text)).with_metadata(metadata)
-            results, error = await loop.round(handed)
+            results, error, pause = await loop.round(handed)
             for result in results:
                 metadata.update(result.metadata)
             if error is not None:
                 return fail(error, handed.with_metadata(metadata))
+            if pause is not None:
+                return pause
             if mode == MERGE:
                 collected += map(element_of, results)
             elif mode == REPLACE:
@@ -144,11 +159,13 @@ class For(Component[ForConfig]):
 
         async def work() -> None:
             for handed in copies:
-                error = (await loop.round(handed)).error
+                _, error, pause = await loop.round(handed)
                 if isinstance(error, DepthLimitReached):
                     raise error
                 if error is not None:
                     await ctx.emit(*fail(error, handed))
+                elif pause is not None:
+                    await ctx.emit(*pause)
                 if loop.is_broken or errors:
                     break
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from catenary import FAILURE, STREAM, SUCCESS, Expression, Message, fail
+from catenary import AWAIT_CONFIRM, AWAIT_EXTERNAL, FAILURE, STREAM, SUCCESS, Expression, Message, fail
 from catenary.component import Component, Config, Context, Emission, Example, option, register
 from catenary.message import JSON
 
@@ -49,10 +49,11 @@ class While(Component[WhileConfig]):
     rounds, or that of the round with the `break`.
 
     A body that fails, a condition that fails, and more rounds than `maxRounds` end the loop: the message of that round
-    leaves by `Failure`. A `Failure` that the body takes care of does not.
+    leaves by `Failure`. A `Failure` that the body takes care of does not. A branch of the body that is paused (by
+    `AwaitConfirm` or `AwaitExternal`, not connected there) ends the loop too: its message leaves by that relation.
     """
 
-    relations = (SUCCESS, STREAM, FAILURE)
+    relations = (SUCCESS, STREAM, FAILURE, AWAIT_CONFIRM, AWAIT_EXTERNAL)
     waits = False
     examples = (
         Example(
@@ -80,9 +81,11 @@ class While(Component[WhileConfig]):
                 break
             if limit and index >= limit:
                 return fail(f"the condition still holds after {limit} rounds, which is maxRounds", current)
-            results, error = await loop.round(current)
+            results, error, pause = await loop.round(current)
             if error is not None:
                 return fail(error, current)
+            if pause is not None:
+                return pause
             if mode == MERGE:
                 collected += map(element_of, results)
             if results:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from catenary.message import metadata_text
-from catenary.relation import FAILURE, EndHere, Relation
+from catenary.relation import FAILURE, PAUSES, EndHere, Relation
 
 if TYPE_CHECKING:
     from catenary.message import Message
@@ -46,7 +46,8 @@ class End(NamedTuple):
         relation: The relation by which it would have gone on; at an `end` node the one that led there.
         message: The message as it was then.
         error: What was raised, if the branch ended as `Failure`.
-        gated: True for an ordinary end in a chain that has `end` nodes: such an end is not an answer.
+        gated: True for an ordinary end in a chain that has `end` nodes: such an end is not an answer. Failures and
+            pauses are no ordinary ends.
     """
 
     node_id: str
@@ -59,6 +60,11 @@ class End(NamedTuple):
     def is_silent(self) -> bool:
         """True when the node sent nothing on, so that the message is what came in and no answer."""
         return self.relation is NOTHING
+
+    @property
+    def is_paused(self) -> bool:
+        """True when the branch waits for somebody's word, or for a result from elsewhere."""
+        return self.relation in PAUSES
 
     @property
     def reason(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from catenary.errors import StepLimitReached
-from catenary.relation import FAILURE, LATE, EndHere, Failed, OrElse, Relation
+from catenary.relation import FAILURE, LATE, PAUSES, EndHere, Failed, OrElse, Relation
 from catenary.runtime.ends import NOTHING, STOPPED, Arrival, End
 
 if TYPE_CHECKING:
@@ -88,6 +88,13 @@ class Core:
             self.fire_due(self.ready)
         if self.arrived:
             self._fire(tuple(self.arrived))
+
+    def restore(self, join: Step, arrivals: Iterable[Arrival], *, is_closed: bool) -> None:
+        """Have what had arrived at a join in another run there, before the run is started."""
+        if is_closed:
+            self.closed = {*(self.closed or ()), join.join}
+        for message, sender, _, relation in arrivals:
+            self._arrive(join, message, self.compiled.by_id.get(sender), relation)
 
     def follow(self, step: Step, relation: Relation | str, message: Message, ready: Ready) -> None:
         """Let the token at `step` leave by `relation`; what can run goes on `ready`, joins that fire on `self.ready`.
@@ -171,7 +178,7 @@ class Core:
             if error is not None:
                 message = message.put("errorMsg", str(error))
             relation = Relation(str.__str__(relation))
-        gated = self.compiled.gated and not is_end_node and relation != FAILURE
+        gated = self.compiled.gated and not (is_end_node or relation == FAILURE or relation in PAUSES)
         self.ends.append(_new(End, (step.node_id, relation, message, error, gated)))
 
     def end_with(self, node_id: str, relation: Failed, message: Message) -> None:

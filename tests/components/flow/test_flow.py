@@ -97,6 +97,19 @@ def test_extended_a_chain_that_sends_nothing_on_at_all_ends_the_branch(load: Loa
     assert (end.node_id, end.is_silent, end.message.data) == ("n", True, "[1]")
 
 
+@pytest.mark.parametrize(("other", "relation"), [("comment", "AwaitConfirm"), ("exprTransform", "Failure")])
+def test_a_list_with_a_pause_in_it_is_paused_unless_it_failed(
+    load: Load, engine: Engine, other: str, relation: str
+) -> None:
+    engine.function("ask")(lambda ctx, msg: ("AwaitConfirm", msg.put("asked", "yes")))
+    nodes = ["f:fork", ("a:functions", {"functionName": "ask"}), (f"b:{other}", {"expr": "msg.t + 1"}), "e:end"]
+    inner = load(nodes, "f Success a, f Success b, b Success e").id
+    (end,) = run(load, {"targetId": inner}, Message("{}"))
+    assert end.relation == relation
+    assert json.loads(end.message.data)[0]["nodeId"] == "a"
+    assert end.message.metadata["asked"] == "yes"
+
+
 def test_extended_ends_go_on_as_they_come(load: Load, engine: Engine) -> None:
     order: list[str] = []
     for name in "ab":

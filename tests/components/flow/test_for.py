@@ -146,6 +146,38 @@ def test_a_body_that_fails_stops_the_loop_with_the_item(load: Load, engine: Engi
     assert dict(end.message.metadata) == {"_loopIndex": "1", "_loopItem": "b", "last": "a", "errorMsg": "no b"}
 
 
+PAUSES = ["AwaitConfirm", "AwaitExternal"]
+
+
+@pytest.mark.parametrize("relation", PAUSES)
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_a_body_that_is_paused_stops_the_loop_with_its_message(
+    load: Load, engine: Engine, mode: int, relation: str
+) -> None:
+    engine.function("ask")(lambda ctx, msg: (relation, msg.with_data("agree?")))
+    loop = ("l:for", {"range": "1..3", "do": "a", "mode": mode})
+    outcome = load([loop, ("a:functions", {"functionName": "ask"}), "z:comment"], "l Success z").run_sync("{}")
+    (end,) = outcome.ends
+    assert (outcome.status, end.node_id, end.relation) == ("paused", "l", relation)
+    assert (end.message.data, end.message.metadata["_loopIndex"]) == ("agree?", "0")
+
+
+def test_a_pause_that_the_body_takes_care_of_stops_nothing(load: Load, engine: Engine) -> None:
+    engine.function("ask")(lambda ctx, msg: "AwaitConfirm")
+    loop = ("l:for", {"range": "1..3", "do": "a", "mode": 1})
+    nodes = [loop, ("a:functions", {"functionName": "ask"}), "b:comment"]
+    outcome = load(nodes, "a AwaitConfirm b").run_sync("{}")
+    assert (outcome.status, outcome.message.data) == ("completed", "[{},{},{}]")
+
+
+def test_an_asynchronous_item_that_is_paused_leaves_by_its_relation(load: Load, engine: Engine) -> None:
+    engine.function("ask")(lambda ctx, msg: "AwaitConfirm" if msg.metadata["_loopIndex"] == "1" else None)
+    loop = ("l:for", {"range": "1..3", "do": "a", "mode": 3})
+    outcome = load([loop, ("a:functions", {"functionName": "ask"})]).run_sync("{}")
+    found = [(end.relation, end.message.metadata.get("_loopIndex")) for end in outcome.ends]
+    assert (outcome.status, found) == ("paused", [("Success", None), ("AwaitConfirm", "1")])
+
+
 def test_a_failure_that_the_body_takes_care_of_stops_nothing(load: Load) -> None:
     nodes = [("f:for", {"range": "msg", "do": "a", "mode": 1}), ("a:functions", {"functionName": "fail"}), "b:fork"]
     assert load(nodes, "a Failure b").run_sync(Message("[1,2]")).message.text == "[1,2]"

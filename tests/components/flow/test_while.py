@@ -77,6 +77,14 @@ def test_a_body_that_fails_stops_the_loop_with_its_message(load: Load, engine: E
     assert dict(end.message.metadata) == {"_loopIndex": "2", "errorMsg": "enough"}
 
 
+def test_a_body_that_is_paused_stops_the_loop_with_its_message(load: Load, engine: Engine) -> None:
+    engine.function("ask")(lambda ctx, msg: ("AwaitExternal", msg.with_data("result?")))
+    nodes = [("l:while", {"condition": "true", "do": "a"}), ("a:functions", {"functionName": "ask"})]
+    outcome = load(nodes).run_sync("{}")
+    (end,) = outcome.ends
+    assert (outcome.status, end.node_id, end.relation, end.message.data) == ("paused", "l", "AwaitExternal", "result?")
+
+
 def test_a_condition_that_fails_is_a_failure(load: Load) -> None:
     assert loop(load, "{}", condition="msg.n + 1 > 2").ends[0].relation == "Failure"
 
