@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from catenary.cli.errors import FAILED, PAUSED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from catenary.cli.live import Writers
     from catenary.outcome import Outcome
 
-FORMATS = ("text", "json", "jsonl")
+CommandT = TypeVar("CommandT", bound="Callable[..., Any]")
+
+
+def format_option(help: str) -> Callable[[CommandT], CommandT]:  # noqa: A002 - click's own word
+    """Add the option `--format`, which arrives as `form`; `help` says of what it is the form."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "json", "jsonl"]),
+        default="text",
+        show_default=True,
+        help=help,
+    )
 
 
 class Output:

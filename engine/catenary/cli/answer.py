@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from catenary.cli._output import format_option
 from catenary.cli._parts import part_options
 from catenary.cli._properties import property_options
 from catenary.cli._waiting import store_option
@@ -33,14 +34,7 @@ if TYPE_CHECKING:
 @store_option
 @property_options
 @part_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "jsonl"]),
-    default="text",
-    show_default=True,
-    help="What is printed of a list, and of a run that goes on here.",
-)
+@format_option("What is printed of a list, and of a run that goes on here.")
 @click.pass_context
 def answer(ctx: click.Context, run_id: str | None, node_id: str | None, **options: Any) -> None:
     """Answer a node that waits. RUN is the id of the run, or the beginning of it; without NODE, list what waits.

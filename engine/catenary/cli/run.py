@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catenary.cli._given import message_options
+from catenary.cli._output import format_option
 from catenary.cli._parts import part_options
 from catenary.cli._properties import property_options
 from catenary.cli._replaying import history_options
@@ -49,14 +50,7 @@ _JOBS = 8
     metavar="NODE.FIELD=VALUE",
     help="Change one setting of a node for this run; FIELD may be dotted, FIELD:=VALUE reads JSON. Repeatable.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "jsonl"]),
-    default="text",
-    show_default=True,
-    help="What is printed: the answers' data, the outcome as JSON, or that on one line.",
-)
+@format_option("What is printed: the answers' data, the outcome as JSON, or that on one line.")
 @click.option("--trace", is_flag=True, help="Show on stderr what travelled where.")
 @click.option("--debug", is_flag=True, help="Show on stderr what each node got and gave, with metadata.")
 @click.option("--timeout", metavar="S", help="Longest time of a run: seconds, or a text such as 500ms or 2m.")
