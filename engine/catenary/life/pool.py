@@ -97,15 +97,6 @@ class ChainPool:
             )
         return ids[0]
 
-    def aliases_of(self, chain_id: str) -> list[str]:
-        """Give the other names of a chain."""
-        return [alias for alias, ids in self._aliases.items() if chain_id in ids and alias not in self.present]
-
-    def file_of(self, chain_id: str) -> str:
-        """Give the file that a chain came from; empty for a chain from elsewhere, or for none."""
-        loaded = self._loaded.get(chain_id)
-        return loaded.file if loaded else ""
-
     # Changing
 
     def load(self, source: Source, chain_id: str | None) -> Chain:
