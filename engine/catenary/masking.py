@@ -87,13 +87,24 @@ class Masker:
             return masked
         return masked.with_data(pattern.sub(MASK, text))
 
+    def error(self, error: BaseException) -> BaseException:
+        """Give an error of the same kind with the secrets in its text masked; the same one when there are none."""
+        text = _text_of(error)
+        hidden = self.text(text)
+        if hidden == text:
+            return error
+        made = type(error).__new__(type(error))
+        made.args = tuple(self.value(argument) for argument in error.args)
+        made.__dict__.update({name: self.value(value) for name, value in vars(error).items()})
+        if _text_of(made) != hidden:  # its text is made of something that cannot be reached
+            made = NodeFailure(hidden)
+        return made.with_traceback(error.__traceback__)
+
     def end(self, end: End) -> End:
         """Give the end of a branch with the secrets in its message and its error masked."""
         if self._pattern is None:
             return end
-        error = end.error
-        if error is not None and self.text(str(error)) != str(error):
-            error = NodeFailure(self.text(str(error)))
+        error = end.error if end.error is None else self.error(end.error)
         return end._replace(message=self.message(end.message), error=error)
 
     def visit(self, visit: Visit) -> Visit:
@@ -136,6 +147,13 @@ def _fields(kind: type[Config]) -> tuple[tuple[str, bool], ...]:
         extra = info.json_schema_extra
         found.append((name, isinstance(extra, dict) and bool(cast("dict[str, Any]", extra).get("x-secret"))))
     return tuple(found)
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # its text cannot be had, so nothing is seen of it
+        return ""
 
 
 def _texts(value: Any) -> Iterator[str]:

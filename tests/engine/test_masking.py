@@ -109,3 +109,47 @@ def test_data_that_cannot_be_written_is_left_as_it_is():
     message = Message({"x": object()})
     assert Masker(["secret"]).message(message) is message
     assert Masker([["one-secret"]]).text("one-secret") == MASK
+
+
+class RefusalError(Exception):
+    """An error with parts."""
+
+    def __init__(self, who, *, why):
+        super().__init__(who, why)
+        self.why = why
+
+    def __str__(self):
+        return f"{self.args[0]}: {self.why}"
+
+
+def test_a_masked_error_is_of_the_same_kind_and_has_the_same_parts():
+    masker = Masker(["tok-4711"])
+    error = RefusalError("ann", why="tok-4711 is not known")
+    made = masker.error(error)
+    assert (type(made), str(made), made.args) == (RefusalError, "ann: **** is not known", ("ann", "**** is not known"))
+    assert made.why == "**** is not known"
+    plain = RefusalError("ann", why="no")
+    assert masker.error(plain) is plain
+    missing = masker.error(FileNotFoundError(2, "No such file", "tok-4711"))
+    assert "****" in str(missing)
+    assert "4711" not in repr(missing)
+
+
+def test_an_error_whose_text_cannot_be_had_is_left_alone():
+    class MuteError(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    error = MuteError()
+    assert Masker(["tok-4711"]).error(error) is error
+
+
+@pytest.mark.parametrize("retry", [0, 1])
+async def test_a_node_that_fails_tells_no_secret_to_those_behind_it(engine, retry):
+    nodes = [{**CHAIN["metadata"]["nodes"][0], "retry": {"maxRetries": retry, "delay": 0}}]
+    chain = engine.load({"ruleChain": {"id": "leak"}, "metadata": {"nodes": nodes}})
+    outcome = await chain.run(Message({}, "fail"))
+    end = outcome.ends[0]
+    assert isinstance(end.error, ValueError)
+    assert str(end.error) == end.message.metadata["errorMsg"] == "**** was refused"
+    assert "4711" not in json.dumps(outcome.to_dict()) + repr(end)

@@ -91,7 +91,7 @@ class AspectRun:
             run.end_with("", Failed(RunCancelled(run.root.stopping or CANCELLED, run_id=run.root.id)), message)
             raise
         except Exception as error:
-            relation, failed = failure(error, message)
+            relation, failed = failure(error, message, ctx)
             assert isinstance(relation, Failed)
             run.end_with("", relation, failed)
             return None
@@ -121,7 +121,7 @@ class AspectRun:
                 if nodes is None or end.node_id in nodes:
                     message = await self._message(look(ctx, message, end.relation, end.error), message)
         except Exception as error:
-            relation, failed = failure(error, message)
+            relation, failed = failure(error, message, ctx)
             return end._replace(relation=FAILURE, message=failed, error=getattr(relation, "error", error))
         return end if message is end.message else end._replace(message=message)
 

@@ -104,7 +104,7 @@ class NodeAspects:
                         got = checked(given)
                 emission = run(ctx, got)
             except (Exception, CancelledError) as error:
-                emission = failure(error, got)
+                emission = failure(error, got, ctx)
             if not afters:
                 return emission if got is message else completed(emission, got)
             relation: Any
@@ -140,11 +140,11 @@ class NodeAspects:
                     got = await _checked(before(ctx, got, ctx._relation), got)
                 emission = await run(ctx, got)
             except Exception as error:
-                emission = failure(error, got)
+                emission = failure(error, got, ctx)
             except CancelledError as error:
                 assert ctx._run is not None
                 ctx._run.check(ctx)  # goes on with it when the visit is being cancelled
-                emission = failure(error, got)
+                emission = failure(error, got, ctx)
             if afters:
                 return await _sent_by_async(afters, ctx, emission, got)
             return emission if got is message else completed(emission, got)

@@ -10,12 +10,24 @@ from catenary.relation import NodeFailure, fail
 if TYPE_CHECKING:
     from catenary.relation import Relation
     from catenary.runtime.compiled import Step
+    from catenary.runtime.context import Context
     from catenary.runtime.ends import Arrival
     from catenary.runtime.tokens import Core, Ready
 
 
-def failure(error: BaseException, message: Message | list[Arrival]) -> tuple[Relation, Message]:
-    """Give the emission for an error that a node raised; a join goes on with the first message of its list."""
+def failure(
+    error: BaseException, message: Message | list[Arrival], ctx: Context | None = None
+) -> tuple[Relation, Message]:
+    """Give the emission for an error that a node raised; a join goes on with the first message of its list.
+
+    Args:
+        error: The error.
+        message: What the node got.
+        ctx: That of the visit: secrets of its engine are masked in the error.
+    """
+    masker = None if ctx is None else ctx._step.owner.engine.masker
+    if masker:
+        error = masker.error(error)
     if isinstance(error, NodeFailure) and isinstance(error.message, Message):
         return fail(error, error.message)
     return fail(error, first_of(message))

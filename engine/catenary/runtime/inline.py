@@ -91,7 +91,7 @@ class InlineRun(Core):
                 try:
                     emission = step.run(ctx, message)
                 except (Exception, CancelledError) as error:
-                    emission = failure(error, message)
+                    emission = failure(error, message, ctx)
             elif kind is AsyncStep:
                 if awaited is _NOT_AWAITED:
                     return step, message, sender, relation

@@ -235,7 +235,7 @@ class Run(EarlyRun):
             try:
                 emission = await step.run(ctx, message)
             except (Exception, CancelledError) as error:
-                emission = failure(error, message)
+                emission = failure(error, message, ctx)
             ctx._crew = None
             if task is None and root.has_loop:  # the loop came while the node was at work
                 has_loop, task, cancelling = True, root.task, root.cancelling

@@ -211,7 +211,7 @@ async def attempts(ctx: Context, message: Any, once: Callable[[], Awaitable[Any]
         try:
             emission = await once()
         except Exception as error:
-            emission = failure(error, message)
+            emission = failure(error, message, ctx)
         error = _failed_with(emission)
         if error is None or attempt > policy.max_retries or ctx.has_emitted or not _may_help(error):
             return emission
