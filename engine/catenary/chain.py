@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from catenary.errors import EngineError
@@ -83,7 +84,7 @@ class Chain(Version, Pipelines):
         self._recorded: Compiled | None = None
         self._parts: dict[tuple[int, str, bool], Compiled] = {}
         self._placed = self._weave({})
-        self.compiled = self._compile()
+        _ = self.compiled  # made by one thread, before anybody runs it
         if aspects:
             from catenary.aspects.runs import runs_of
 
@@ -113,6 +114,11 @@ class Chain(Version, Pipelines):
         connections = [(one.from_id, one.type, one.to_id) for one in written]
         return compile_chain(self, placed, connections, self.definition.first_node_index, self._limits)
 
+    @cached_property
+    def compiled(self) -> Compiled:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The compiled form that most runs go by; that of a closed version is made anew if anybody asks."""
+        return self._compile()
+
     @property
     def observed(self) -> Compiled:
         """The compiled form that publishes events; made the first time somebody asks."""
@@ -126,6 +132,12 @@ class Chain(Version, Pipelines):
         if self._recorded is None:
             self._recorded = self._compile(recorded)
         return self._recorded
+
+    def give_up_forms(self) -> None:
+        """Forget the compiled forms, whose steps name this version."""
+        self.__dict__.pop("compiled", None)
+        self._observed = self._recorded = None
+        self._parts = {}
 
     def part(self, compiled: Compiled, node_id: str, *, follow: bool) -> Compiled:
         """Give the part of a compiled form that starts at a node, or is that node alone."""

@@ -288,10 +288,18 @@ class Version:
         self._rest += sorted(gone, key=lambda instance: instance.opened)
 
     def _tell_closed(self) -> None:
+        if not self.is_closed:
+            return
+        self.give_up_forms()
         tell = self.on_closed
-        if tell is not None and self.is_closed:
+        if tell is not None:
             self.on_closed = None
             tell(self)
+
+    def give_up_forms(self) -> None:
+        """Forget what is compiled. Its steps name the version, and as long as they are held by it in turn, a closed
+        version stays until the garbage collector comes: many at once are a long pause for all who run messages.
+        """
 
     def _close_where_opened(self) -> None:
         """Have the rest closed on an event loop that runs, if there is one."""

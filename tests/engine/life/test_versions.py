@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 from tests.engine.runtime.kit import Kind, definition, load, ways
@@ -100,3 +102,32 @@ def test_all_nodes_that_cannot_be_opened_are_told_at_once(engine):
         "node 'bad1' (t/opensUnlessBad) cannot be opened: no bad1",
         "node 'bad2' (t/opensUnlessBad) cannot be opened: no bad2",
     ]
+
+
+def _warm(limit):
+    nodes = [
+        {"id": "a", "type": "exprFilter", "configuration": {"expr": f"msg.t > {limit}"}},
+        {"id": "b", "type": "exprTransform", "configuration": {"expr": "'hot: ' + string(msg.t)"}},
+    ]
+    connections = [{"fromId": "a", "toId": "b", "type": "True"}]
+    return {"ruleChain": {"id": "c"}, "metadata": {"nodes": nodes, "connections": connections}}
+
+
+def test_version_nobody_is_on_goes_without_the_garbage_collector(engine):
+    first = weakref.ref(engine.load(_warm(1)))
+    gc.collect()
+    gc.disable()
+    try:
+        assert engine.run_sync("c", {"t": 2}).message.text == "hot: 2"
+        for limit in (2, 3):  # the last one that was replaced is kept until the next one is
+            engine.reload(_warm(limit))
+        assert first() is None
+    finally:
+        gc.enable()
+
+
+def test_closed_version_can_still_be_looked_at(engine):
+    first = engine.load(_warm(1))
+    engine.reload(_warm(2))
+    assert list(first.compiled.by_id) == ["a", "b"]
+    assert ways(first.run_sync({"t": 2})) == ["a False"]
