@@ -315,10 +315,14 @@ def _sent_by(afters: tuple[Point, ...], ctx: Context, emission: Any, message: Me
 async def _sent_by_async(afters: tuple[Point, ...], ctx: Context, emission: Any, message: Message) -> Any:
     sent: list[Any] = []
     for relation, one in pairs_of(emission, message):
+        current = one
         try:
-            sent.append((relation, await _changed_by(afters, ctx, relation, one)))
+            for after in afters:
+                current = await _checked(after(ctx, current, relation, _error(relation)), current)
         except Exception as error:
-            sent.append(fail(error, one))
+            sent.append(fail(error, current))
+        else:
+            sent.append((relation, current))
     return _as_emission(sent, emission)
 
 

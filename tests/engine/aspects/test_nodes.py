@@ -573,3 +573,22 @@ def test_what_is_asked_at_load_cannot_wait(point):
     aspect = type("Waiting", (Aspect,), {point: waiting})()
     with pytest.raises(EngineError, match=f"Waiting.{point} is an async def"):
         Engine(aspects=[aspect])
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+async def test_a_failure_of_an_after_goes_on_with_what_those_before_it_made(is_awaited):
+    engine = Engine()
+
+    @engine.after(order=1)
+    def mark(ctx, msg, relation, error):
+        return msg.put("mark", "1")
+
+    @engine.after(order=2)
+    def refuse(ctx, msg, relation, error):
+        raise ValueError("no")
+
+    async def node(ctx, msg):
+        return "Success"
+
+    outcome = await load(engine, {"n": node if is_awaited else None}).run("x")
+    assert (ways(outcome), outcome.message.metadata["mark"]) == (["n Failure"], "1")
