@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from catenary.errors import PauseError
 from catenary.options import Restart
 from catenary.pauses.answers import Answer
+from catenary.pauses.joins import joins_of
 from catenary.pauses.waiting import Carried, named, several, unknown
 
 if TYPE_CHECKING:
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 
     from catenary.chain import Chain
     from catenary.engine import Engine
+    from catenary.message import Message
     from catenary.options import RunOptions
     from catenary.outcome import Outcome
     from catenary.pauses.answers import AnswerParts, Pause
-    from catenary.store.pauses import PauseStore, StoredPause
+    from catenary.store.pauses import Claim, PauseStore, StoredPause
 
 _LOOK_EVERY_S: Final = 0.05
 _PATIENCE_S: Final = 5.0
@@ -132,11 +134,27 @@ def _take_up(engine: Engine, store: PauseStore, stored: StoredPause, given: Answ
         _check_late(pause)
         pause.ask.check(given, pause.message)
     run_id = str(uuid.uuid4())
-    others = store.take_up(stored, given, run_id)
-    if others is None:
+    chain, is_own = _chain_of(engine, stored)  # one that cannot be loaded leaves the question open
+    claim = store.take_up(stored, given, run_id)
+    if claim is None:
         raise PauseError(f"{named(pause.key)} is over: somebody else was quicker")
     way = (pause.ask.late, pause.message) if is_expired else pause.ask.apply(given, pause.message)
-    return Resumption(engine, stored, run_id, Restart(pause.node_id, way[0], way[1]), others)
+    return Resumption(chain, pause, run_id, _behind(pause, *way), claim, is_own=is_own)
+
+
+def _behind(pause: Pause, relation: str, message: Message) -> Restart:
+    return Restart(pause.node_id, relation, message)
+
+
+def _chain_of(engine: Engine, stored: StoredPause) -> tuple[Chain, bool]:
+    """Give the chain as it was when the run waited, and whether it is there for this run alone."""
+    definition = stored.chain["definition"]
+    chain_id = stored.pause.chain_id
+    present = engine.chains.get(chain_id)
+    if present is None:
+        return engine.load(definition, id=chain_id), False
+    is_same = present.to_dict() == definition
+    return (present, False) if is_same else (engine.make(definition), True)
 
 
 def _check_late(pause: Pause) -> None:
@@ -156,38 +174,34 @@ class Resumption:
         others: What else waited in the old run, and waits again in the new one.
     """
 
-    def __init__(self, engine: Engine, stored: StoredPause, run_id: str, restart: Restart, others: list[Pause]) -> None:
+    def __init__(
+        self, chain: Chain, pause: Pause, run_id: str, restart: Restart, claim: Claim, *, is_own: bool
+    ) -> None:
         self.run_id = run_id
-        self.others = others
-        self._engine = engine
-        self._stored = stored
-        self._restart = restart
+        self.others = [one.pause for one in claim.others if one.answer is None]
+        self._chain = chain
+        self._is_own = is_own
+        self._message = pause.message
+        answered = [(one.pause, one.answer) for one in claim.others if one.answer is not None]
+        self._restarts = [restart, *(_behind(one, *one.ask.apply(given, one.message)) for one, given in answered)]
+        self._restarts += [Restart(one.node_id, message=one.message) for one in self.others]
+        self._restarts += joins_of(claim.joins, chain, [one.node for one in self._restarts])
 
     async def run(self, **options: Unpack[RunOptions]) -> Outcome:
         """Run it. The options are those of `Engine.run`; where the run begins, its id and scope are its own."""
-        chain, is_own = self._chain()
         try:
             options.update(self._options())
-            return await chain.run(self._stored.pause.message, **options)
+            return await self._chain.run(self._message, **options)
         finally:
-            if is_own:
-                await chain.close()
+            if self._is_own:
+                await self._chain.close()
 
     def run_sync(self) -> Outcome:
         """Run it where no event loop runs."""
-        return self._engine.loops.run(self.run())
+        return self._chain.engine.loops.run(self.run())
 
     def _options(self) -> RunOptions:
-        again = [Restart(pause.node_id, message=pause.message) for pause in self.others]
-        carried = Carried({one.node_id: one.expires_ms for one in self.others if one.expires_ms is not None})
-        return {"run_id": self.run_id, "restore": [self._restart, *again], "scope": [carried]}
-
-    def _chain(self) -> tuple[Chain, bool]:
-        """Give the chain as it was when the run waited, and whether it is there for this run alone."""
-        definition = self._stored.chain["definition"]
-        chain_id = self._stored.pause.chain_id
-        present = self._engine.chains.get(chain_id)
-        if present is None:
-            return self._engine.load(definition, id=chain_id), False
-        is_same = present.to_dict() == definition
-        return (present, False) if is_same else (self._engine.make(definition), True)
+        carried = Carried()
+        for one in self.others:
+            carried.setdefault(one.node_id, []).append(one.expires_ms)
+        return {"run_id": self.run_id, "restore": self._restarts, "scope": [carried]}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from catenary.errors import PauseError
 from catenary.pauses.answers import Answer, Pause
+from catenary.pauses.joins import KeptJoins
 from catenary.runtime.held import ANSWERED, CANCELLED, EXPIRED, OPEN, SUSPENDED, Held, holding_joins, suspend
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ class _Visits(dict[str, int]):
     """How often each node of a run that may pause was visited; lies in the scope of the run at the top."""
 
 
-class Carried(dict[str, int]):
-    """When the time of questions is over that another run asked before, by node; lies in the scope of a run."""
+class Carried(dict[str, list[int | None]]):
+    """When the time of questions is over that another run asked before, by node in order; in the scope of a run."""
 
 
 class Pauses:
@@ -56,6 +57,7 @@ class Pauses:
         self._over: OrderedDict[Key, str] = OrderedDict()
         self._store: PauseStore | None = None
         self._pickup: Pickup | None = None
+        self._joins = KeptJoins()
         self._listeners: list[Callable[[Pause], None]] = []
         history = getattr(engine, "history", None)
         self._place: Database | str | Path | None = getattr(getattr(history, "store", None), "database", None)
@@ -103,7 +105,7 @@ class Pauses:
                 place = self._place
                 database = place if isinstance(place, Database) else Database(place)
                 self._store = PauseStore(database)
-                self._pickup = Pickup(self._store, self._deliver)
+                self._pickup = Pickup(self._store, self._deliver, self._keep_joins)
             return self._store
 
     def _deliver(self, key: Key, answer: Answer) -> None:
@@ -111,6 +113,12 @@ class Pauses:
             held = self._held.get(key)
         if held is not None:
             self._settle(held, ANSWERED, answer)
+
+    def _keep_joins(self, store: PauseStore) -> None:
+        with self._gate:
+            runs = {held.pause.run_id: held.root for held in self._held.values()}
+        for run in runs.values():
+            self._joins.keep(store, run)
 
     # What a node does
 
@@ -163,8 +171,8 @@ class Pauses:
         now = ctx.clock.time_ms()
         expires = None if ask.timeout_s is None else now + round(ask.timeout_s * 1000)
         carried = run.root.scope.get(Carried) if run.parent is None else None
-        if carried and ctx.node_id in carried:
-            expires = carried.pop(ctx.node_id)
+        if carried and carried.get(ctx.node_id):
+            expires = carried[ctx.node_id].pop(0)
         inside = ""
         if run.parent is not None:
             inside = "it waits inside a loop, a group or a chain that another node runs"
@@ -190,7 +198,9 @@ class Pauses:
             store = await asyncio.to_thread(lambda: self.store)
         if store is not None:
             try:
-                await _written(store.open(held.pause, ctx.chain))
+                written = store.open(held.pause, ctx.chain)
+                self._joins.keep(store, held.root)
+                await _written(written)
             except CancelledError:
                 store.note(key, CANCELLED, (OPEN, ANSWERED))
                 raise
@@ -226,7 +236,10 @@ class Pauses:
         elif store is not None and held.state is CANCELLED:
             store.note(key, CANCELLED, (OPEN, ANSWERED))
         elif store is not None and held.state is SUSPENDED:
+            self._joins.keep(store, held.root)
             store.release(key)
+        if not self.of(held.pause.run_id):
+            self._joins.forget(held.root)
         held.leave()
 
     # What others do

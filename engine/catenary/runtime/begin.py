@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from catenary.errors import EngineError
@@ -15,10 +16,24 @@ if TYPE_CHECKING:
 
     from catenary.options import RunOptions
     from catenary.runtime.compiled import Compiled, Step
+    from catenary.runtime.ends import Arrival
     from catenary.runtime.run import Run
     from catenary.runtime.tokens import Beginning
 
 NO_NODES = "the rule chain has no nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived(Restart):
+    """What had come to a join in the run that one goes on from; nothing begins with it.
+
+    Attributes:
+        arrivals: What had arrived there.
+        is_closed: True when it had gone on early.
+    """
+
+    arrivals: tuple[Arrival, ...] = ()
+    is_closed: bool = False
 
 
 def begin(run: Run, message: Message, start: str | Iterable[str] | None) -> None:
@@ -50,6 +65,9 @@ def begin_with(run: Run, message: Message, options: RunOptions) -> None:
     if alone_only:
         run.compiled, places = alone(compiled, places)
         run.holds = [0] * len(run.compiled.joins) if run.compiled.joins else None
+    for restart in restarts:
+        if isinstance(restart, Arrived):
+            run.restore(compiled.by_id[restart.node], restart.arrivals, is_closed=restart.is_closed)
     run.start(places)
 
 
@@ -63,6 +81,8 @@ def beginnings(compiled: Compiled, message: Message, restarts: list[Restart]) ->
         )
     places: list[Beginning] = []
     for restart in restarts:
+        if isinstance(restart, Arrived):
+            continue
         step = compiled.by_id[restart.node]
         own = message if restart.message is None else restart.message
         places += [(step, own, relation) for relation in _names(restart.after)] or [(step, own, None)]

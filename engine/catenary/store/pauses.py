@@ -7,7 +7,7 @@ import logging
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from catenary.errors import StoreError
@@ -50,7 +50,8 @@ VERSIONS: Final[Migrations] = [
             UNIQUE (run_id, node_id, visit)
         )""",
         "CREATE INDEX pauses_by_owner ON pauses (owner, state)",
-    ]
+    ],
+    ["CREATE TABLE paused_joins (run_id TEXT PRIMARY KEY, body TEXT NOT NULL)"],
 ]
 _KEPT_MS: Final = 30 * 24 * 3600 * 1000
 _WHERE: Final = "run_id = ? AND node_id = ? AND visit = ?"
@@ -76,6 +77,18 @@ class StoredPause:
     answer: Answer | None
     resumed_as: str
     chain: dict[str, Any]
+
+
+class Claim(NamedTuple):
+    """What goes along with a pause that was claimed.
+
+    Attributes:
+        others: What else waited in the run; some may have an answer that was not taken.
+        joins: What had arrived at the joins of the run, as it was handed in.
+    """
+
+    others: list[StoredPause]
+    joins: str
 
 
 class PauseStore:
@@ -129,6 +142,17 @@ class PauseStore:
         with _told(key):
             self.settle(key, state, before)
 
+    def keep_joins(self, run_id: str, joins: str) -> None:
+        """Write down what has arrived at the joins of a run that waits, without waiting; an empty text for nothing."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            if joins:
+                connection.execute("INSERT OR REPLACE INTO paused_joins VALUES (?, ?)", (run_id, joins))
+            else:
+                connection.execute("DELETE FROM paused_joins WHERE run_id = ?", (run_id,))
+
+        self.database.submit(work)
+
     def release(self, key: Key) -> None:
         """Let others go on with a run that was put off, without waiting."""
         with _told(key):
@@ -174,29 +198,29 @@ class PauseStore:
         """Tell whether the process that holds the run lives."""
         return is_there(self.database.path, stored.owner)
 
-    def take_up(self, stored: StoredPause, answer: Answer, run_id: str) -> list[Pause] | None:
+    def take_up(self, stored: StoredPause, answer: Answer, run_id: str) -> Claim | None:
         """Claim a pause whose process is gone, for a new run.
 
         Returns:
-            What else waited in the old run, and goes with it; `None` when somebody else was quicker.
+            What goes along with it; `None` when somebody else was quicker.
         """
         claim = f"""UPDATE pauses SET state = 'resumed', answer = ?, resumed_as = ?, changed_ms = ?
             WHERE {_WHERE} AND owner = ? AND state IN ('open', 'answered')"""
         move = "UPDATE pauses SET state = 'moved', resumed_as = ?, changed_ms = ? WHERE key = ?"
         key, text = stored.pause.key, dumps(answer.to_dict())
 
-        def work(connection: sqlite3.Connection) -> list[Pause] | None:
+        def work(connection: sqlite3.Connection) -> Claim | None:
             won = connection.execute(claim, (text, run_id, _now(), *key, stored.owner)).rowcount
             if not won:
                 return None
-            others = connection.execute(
-                "SELECT key, body FROM pauses WHERE run_id = ? AND owner = ? AND state = 'open' ORDER BY key",
-                (key[0], stored.owner),
-            ).fetchall()
-            moved = [(row["key"], pause) for row in others if not (pause := _pause(row["body"])).inside]
+            others = _rows(
+                connection, "run_id = ? AND owner = ? AND state IN ('open', 'answered')", key[0], stored.owner
+            )
+            moved = [(row["key"], one) for row in others if not (one := _stored(row)).pause.inside]
             for row_key, _ in moved:
                 connection.execute(move, (run_id, _now(), row_key))
-            return [pause for _, pause in moved]
+            kept = connection.execute("SELECT body FROM paused_joins WHERE run_id = ?", (key[0],)).fetchone()
+            return Claim([one for _, one in moved], kept["body"] if kept else "")
 
         return self.database.write(work)
 
@@ -206,22 +230,8 @@ class PauseStore:
         return self.database.submit(lambda connection: connection.execute(sql, values).rowcount > 0)
 
     def _select(self, where: str, values: tuple[Any, ...]) -> list[StoredPause]:
-        rows = self.database.read(
-            f"""SELECT state, owner, answer, resumed_as, pauses.body, paused_chains.body AS chain_body
-            FROM pauses JOIN paused_chains ON fingerprint = chain WHERE {where} ORDER BY key""",
-            values,
-        )
-        return [
-            StoredPause(
-                _pause(row["body"]),
-                row["state"],
-                row["owner"],
-                _answer(row["answer"]) if row["answer"] else None,
-                row["resumed_as"],
-                _values(row["chain_body"]),
-            )
-            for row in rows
-        ]
+        with self.database.reader() as connection:
+            return [_stored(row) for row in _rows(connection, where, *values)]
 
     def _text_of(self, chain: Chain) -> tuple[str, str]:
         known = self._texts.get(chain)
@@ -245,6 +255,26 @@ def _prune(connection: sqlite3.Connection) -> None:
     """Forget pauses that were over long ago."""
     connection.execute(f"DELETE FROM pauses WHERE {_OVER} AND changed_ms < ?", (_now() - _KEPT_MS,))
     connection.execute("DELETE FROM paused_chains WHERE fingerprint NOT IN (SELECT chain FROM pauses)")
+    connection.execute("DELETE FROM paused_joins WHERE run_id NOT IN (SELECT run_id FROM pauses)")
+
+
+def _rows(connection: sqlite3.Connection, where: str, *values: Any) -> list[sqlite3.Row]:
+    return connection.execute(
+        f"""SELECT key, state, owner, answer, resumed_as, pauses.body, paused_chains.body AS chain_body
+        FROM pauses JOIN paused_chains ON fingerprint = chain WHERE {where} ORDER BY key""",
+        values,
+    ).fetchall()
+
+
+def _stored(row: sqlite3.Row) -> StoredPause:
+    return StoredPause(
+        Pause.from_dict(_values(row["body"])),
+        row["state"],
+        row["owner"],
+        _answer(row["answer"]) if row["answer"] else None,
+        row["resumed_as"],
+        _values(row["chain_body"]),
+    )
 
 
 def _now() -> int:
@@ -253,10 +283,6 @@ def _now() -> int:
 
 def _values(text: str) -> dict[str, Any]:
     return loads(text)
-
-
-def _pause(body: str) -> Pause:
-    return Pause.from_dict(_values(body))
 
 
 def _answer(text: str) -> Answer:

@@ -1,4 +1,4 @@
-"""Looks into the store for answers that other processes gave, as long as something waits here."""
+"""Looks as long as something waits here: for answers that other processes gave, and what else is to be written."""
 
 from __future__ import annotations
 
@@ -26,11 +26,15 @@ class Pickup:
     Args:
         store: Where answers arrive.
         deliver: Gets each answer, in that thread; an answer may come more than once.
+        keep: Called in that thread with each look, to write what has changed.
     """
 
-    def __init__(self, store: PauseStore, deliver: Callable[[Key, Answer], None]) -> None:
+    def __init__(
+        self, store: PauseStore, deliver: Callable[[Key, Answer], None], keep: Callable[[PauseStore], None]
+    ) -> None:
         self._store = store
         self._deliver = deliver
+        self._keep = keep
         self._gate = Lock()
         self._stop: Event | None = None
 
@@ -55,6 +59,7 @@ class Pickup:
             try:
                 for key, answer in self._store.answers():
                     self._deliver(key, answer)
+                self._keep(self._store)
             except StoreError as error:
                 if stop.is_set():
                     return

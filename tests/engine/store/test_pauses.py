@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import catenary_components
-from catenary import Chain, Engine, Message, Outcome
+from catenary import SUCCESS, Chain, ChainInvalid, Engine, Message, Outcome
 from catenary.errors import AnswererRefused, AnswerInvalid, PauseError
+from catenary.pauses import Answer
 from catenary.store import Database
 from catenary.store.owners import Owner, is_there
 from catenary.testing import FakeClock
@@ -18,6 +20,7 @@ from catenary.testing import FakeClock
 assert catenary_components.__doc__
 
 ASK: dict[str, Any] = {"use": "merge", "relations": ["Yes", "No"], "answerers": ["ann"], "schema": {"type": "object"}}
+Nodes = dict[str, tuple[str, dict[str, Any]]]
 DONE = {"mapping": {"n": "msg.n", "m": "msg.m", "by": "metadata._answerer"}}
 
 
@@ -27,7 +30,7 @@ def engine_on(path: Path, **options: Any) -> Engine:
     return engine
 
 
-def chain_of(engine: Engine, nodes: dict[str, tuple[str, dict[str, Any]]], ways: list[str]) -> Chain:
+def chain_of(engine: Engine, nodes: Nodes, ways: list[str]) -> Chain:
     connections = [dict(zip(("fromId", "type", "toId"), way.split(), strict=True)) for way in ways]
     written = [{"id": name, "type": kind, "configuration": settings} for name, (kind, settings) in nodes.items()]
     return engine.load({"ruleChain": {"id": "x"}, "metadata": {"nodes": written, "connections": connections}})
@@ -121,7 +124,7 @@ async def test_what_waits_in_a_loop_cannot_go_on_when_its_process_is_gone(file: 
 
 async def test_what_else_waits_in_the_run_waits_again_and_joins_wait_for_it(file: Path) -> None:
     first = engine_on(file)
-    nodes = {
+    nodes: Nodes = {
         "f": ("fork", {}),
         "a": ("wait", {"use": "merge"}),
         "b": ("wait", {"use": "merge", "timeout": "1h"}),
@@ -242,3 +245,140 @@ def test_pauses_that_were_over_long_ago_are_forgotten(file: Path) -> None:
         assert [one.pause.visit for one in again.find("r", "w", None)] == [2]
         store.close()
         database.close()
+
+
+JOINED: Nodes = {
+    "f": ("fork", {}),
+    "a": ("exprTransform", {"mapping": {"a": "1"}}),
+    "w": ("wait", {"use": "merge"}),
+    "b": ("exprTransform", {"mapping": {"b": "msg.b"}}),
+    "j": ("join", {"mergeToMap": True}),
+}
+JOINED_WAYS = ["f Success a", "f Success w", "w Success b", "a Success j", "b Success j"]
+
+
+@pytest.mark.parametrize("is_put_off", [True, False])
+async def test_what_had_arrived_at_a_join_is_there_in_the_run_that_goes_on(file: Path, *, is_put_off: bool) -> None:
+    holder = engine_on(file)
+    run = asyncio.ensure_future(chain_of(holder, JOINED, JOINED_WAYS).run({"n": 1}))
+    run_id = await until_waiting(holder)
+    if is_put_off:
+        await holder.close()
+    else:
+        crash(holder)
+    async with engine_on(file) as other:
+        outcome = await other.answer(run_id, "w", data={"b": 2})
+        assert outcome is not None
+        assert [(end.node_id, end.message.value) for end in outcome.ends] == [("j", {"a": 1, "b": 2})]
+    await holder.close()
+    await run
+
+
+def crash(engine: Engine) -> None:
+    """Let go of what an engine holds, as the system does when its process is killed."""
+    store = engine.pauses.store
+    assert store is not None
+    store.owner.close()
+
+
+async def test_what_arrives_while_a_run_waits_is_kept_as_well(file: Path) -> None:
+    holder = engine_on(file)
+    nodes: Nodes = {**JOINED, "a": ("delay", {"delayMs": 20})}
+    run = asyncio.ensure_future(chain_of(holder, nodes, JOINED_WAYS).run({"n": 1}))
+    run_id = await until_waiting(holder)
+    with closing(Database(file)) as database:
+        while not database.read("SELECT * FROM paused_joins"):  # noqa: ASYNC110 - the test's own patience
+            await asyncio.sleep(0.005)
+    crash(holder)
+    async with engine_on(file) as other:
+        outcome = await other.answer(run_id, "w", data={"b": 2})
+        assert outcome is not None
+        assert outcome.message.value == {"n": 1, "b": 2}
+    await holder.close()
+    await run
+
+
+async def test_failures_that_had_arrived_are_failures_still(file: Path) -> None:
+    first = engine_on(file)
+    nodes: Nodes = {**JOINED, "a": ("exprTransform", {"mapping": {"a": "msg.n.x.y"}}), "j": ("join", {})}
+    ways = [*JOINED_WAYS, "a Failure j"]
+    run_id = await left(first, chain_of(first, nodes, ways), {"n": 1})
+    async with engine_on(file) as other:
+        outcome = await other.answer(run_id, "w", data={"b": 2})
+        assert outcome is not None
+        (end,) = outcome.ends
+        assert (end.node_id, end.relation) == ("j", "Failure")
+        assert [one["nodeId"] for one in end.message.value] == ["a", "b"]
+        assert end.message.value[0]["err"]
+        assert str(end.error).startswith(f"NodeId=a,Err={end.message.value[0]['err']}")
+
+
+async def test_a_join_that_went_on_early_stays_closed(file: Path) -> None:
+    first = engine_on(file)
+    nodes: Nodes = {**JOINED, "j": ("join", {"quorum": 1})}
+    run_id = await left(first, chain_of(first, nodes, JOINED_WAYS), {"n": 1})
+    async with engine_on(file) as other:
+        outcome = await other.answer(run_id, "w", data={"b": 2})
+        assert outcome is not None
+        assert [(end.node_id, end.relation) for end in outcome.ends] == [("j", "Late")]
+
+
+async def test_what_arrived_at_a_join_that_only_work_cut_off_could_reach_is_left_out(file: Path) -> None:
+    first = engine_on(file)
+    nodes: Nodes = {**JOINED, "c": ("delay", {"delayMs": 1000000})}
+    ways = ["f Success a", "f Success w", "f Success c", "a Success j", "c Success j", "w Success b"]
+    run_id = await left(first, chain_of(first, nodes, ways), {"n": 1})
+    async with engine_on(file) as other:
+        outcome = await other.answer(run_id, "w", data={"b": 2})
+        assert outcome is not None
+        assert [end.node_id for end in outcome.ends] == ["b"]
+
+
+async def test_data_that_cannot_be_written_is_lost_with_a_word(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first = engine_on(file)
+    chain = chain_of(first, JOINED, JOINED_WAYS).replacing(
+        {"a": lambda _ctx, message: (SUCCESS, message.with_data(object()))}
+    )
+    run_id = await left(first, chain, {"n": 1})
+    assert "what node 'a' sent to a join is lost" in caplog.text
+    async with engine_on(file) as other:
+        outcome = await other.answer(run_id, "w", data={"b": 2})
+        assert outcome is not None
+        assert outcome.message.value == {"b": 2}
+
+
+async def test_answers_that_were_not_taken_go_along(file: Path) -> None:
+    holder = engine_on(file)
+    nodes: Nodes = {"f": ("fork", {}), "v": ("wait", {}), "w": ("wait", {}), "j": ("join", {"mergeToMap": True})}
+    ways = ["f Success v", "f Success w", "v Success j", "w Success j"]
+    run = asyncio.ensure_future(chain_of(holder, nodes, ways).run({"n": 1}))
+    run_id = await until_waiting(holder, 2)
+    store = holder.pauses.store
+    assert store is not None
+    assert holder.pauses._pickup is not None
+    holder.pauses._pickup.end()
+    assert store.answer((run_id, "v", 1), Answer(data={"v": 1}))
+    crash(holder)
+    async with engine_on(file) as other:
+        outcome = await other.answer(run_id, "w", data={"w": 2})
+        assert outcome is not None
+        assert outcome.message.value == {"v": 1, "w": 2}
+    await holder.close()
+    await run
+
+
+async def test_a_chain_that_cannot_be_loaded_leaves_the_question_open(file: Path) -> None:
+    first = engine_on(file)
+    run_id = await left(first, asking(first), {"n": 1})
+    with closing(Database(file)) as database:
+        database.write(
+            lambda connection: connection.execute(
+                "UPDATE paused_chains SET body = replace(body, 'exprTransform', 'gone')"
+            )
+        )
+    async with engine_on(file) as other:
+        with pytest.raises(ChainInvalid, match="gone"):
+            await other.answer(run_id, "w", answerer="ann", data={})
+        store = other.pauses.store
+        assert store is not None
+        assert [one.pause.run_id for one in store.waiting()] == [run_id]
