@@ -20,6 +20,7 @@ COLOURS: Final = {
     "failed": "red",
     "cancelled": "yellow",
     "paused": "yellow",
+    "resumed": "cyan",
     "running": "cyan",
     "interrupted": "red",
 }

@@ -21,16 +21,21 @@ PRESENT: Final = "present"
 _NEED_RUN: Final = {"from_node": "--from", "visit": "--visit", "pins": "--pin", "which": "--version"}
 
 
+def record_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that has runs recorded, `record`."""
+    return click.option(
+        "--record",
+        is_flag=True,
+        envvar="CATENARY_RECORD",
+        help="Keep the run in the history, see `catenary runs`; CATENARY_RECORD=1 does the same.",
+    )(command)
+
+
 def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options about recorded runs: `record`, `of`, `from_node`, `visit`, `pins` and `which`."""
     for decorate in reversed(
         (
-            click.option(
-                "--record",
-                is_flag=True,
-                envvar="CATENARY_RECORD",
-                help="Keep the run in the history, see `catenary runs`; CATENARY_RECORD=1 does the same.",
-            ),
+            record_option,
             click.option("--of", metavar="RUN", help="Run a recorded run again: its id, the beginning of it, or last."),
             click.option(
                 "--from", "from_node", metavar="NODE", help="With --of: begin at NODE, with what it got then."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,13 +10,17 @@ import click
 from catenary.cli._output import format_option
 from catenary.cli._parts import part_options
 from catenary.cli._properties import property_options
+from catenary.cli._replaying import record_option
 from catenary.cli._waiting import store_option
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from catenary.engine import Engine
     from catenary.jsontext import Json
     from catenary.pauses.answers import AnswerParts, Pause
     from catenary.pauses.resuming import Resumption
+    from catenary.store import History
     from catenary.store.pauses import PauseStore
 
 
@@ -31,10 +36,11 @@ if TYPE_CHECKING:
 @click.option(
     "-m", "--metadata", multiple=True, metavar="KEY=VALUE", help="Put an entry into the metadata. Repeatable."
 )
+@record_option
 @store_option
 @property_options
 @part_options
-@format_option("What is printed of a list, and of a run that goes on here.")
+@format_option("text", "json", "jsonl", help="What is printed of a list, and of a run that goes on here.")
 @click.pass_context
 def answer(ctx: click.Context, run_id: str | None, node_id: str | None, **options: Any) -> None:
     """Answer a node that waits. RUN is the id of the run, or the beginning of it; without NODE, list what waits.
@@ -129,7 +135,8 @@ class _Session:
         from catenary.pauses.resuming import place_answer
 
         parts = self._parts()
-        with Engine(self._properties, roots=self._roots(run_id, node_id)) as engine:
+        roots = self._roots(run_id, node_id)
+        with self._history(run_id) as history, Engine(self._properties, roots=roots, history=history) as engine:
             load_parts(engine, self._options)
             engine.pauses.keep_in(self._database)
             resumption = place_answer(engine, run_id, node_id, parts)
@@ -137,6 +144,15 @@ class _Session:
                 click.echo("answered; the process of the run goes on", err=True)
                 return 0
             return self._go_on(engine, resumption)
+
+    def _history(self, run_id: str) -> AbstractContextManager[History | None]:
+        """Give what records the run that goes on here: when it is asked for, or the first one was recorded."""
+        from catenary.store import History
+        from catenary.store.sqlite_runs import is_recorded
+
+        if self._options["record"] or is_recorded(self._database, run_id):
+            return History(self._database.path)
+        return contextlib.nullcontext()
 
     def _go_on(self, engine: Engine, resumption: Resumption) -> int:
         from catenary.cli._output import Output, exit_code

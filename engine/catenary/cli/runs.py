@@ -43,9 +43,10 @@ def runs(delete: tuple[str, ...], store: str | None, *, as_json: bool, prune: bo
       catenary runs --chain orders -n 0 --json
       catenary runs --delete 4f2c
 
-    `running` is a run that lasts, `interrupted` one whose process ended before it did. With --json each run has runId,
-    chainId, chainVersion, fingerprint (the same for runs of the same text of a chain), status, error, startedMs,
-    endedMs, durationS, visits and sizeBytes.
+    `running` is a run that lasts, `interrupted` one whose process ended before it did, `paused` one that waits for an
+    answer, `resumed` one that waited and went on as another run. With --json each run has runId, chainId, chainVersion,
+    fingerprint (the same for runs of the same text of a chain), status, resumedAs, error, startedMs, endedMs,
+    durationS, visits and sizeBytes.
     """
     with opened(store) as history:
         if delete or prune:
@@ -83,5 +84,5 @@ def _write_table(found: list[RunSummary]) -> None:
     for row, one in zip(rows, found, strict=True):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         cells[3] = status_text(one.status) + " " * (widths[3] - len(one.status))
-        error = shortened(one.error, 80) if one.error else ""
-        click.echo("  ".join((*cells, error)).rstrip())
+        rest = f"as {one.resumed_as}" if one.resumed_as else shortened(one.error, 80) if one.error else ""
+        click.echo("  ".join((*cells, rest)).rstrip())

@@ -31,7 +31,7 @@ def trace(run: str, nodes: tuple[str, ...], store: str | None, *, full: bool, as
 
     For each visit of a node: its number, what came in and from where, by which relations what left, and how long it
     took. Visits inside a visit (loops, groups, sub-chains) are set in below it. Data that left as it came is not shown
-    again. Numbers name visits for `catenary run --visit` and `catenary answer --visit`.
+    again. Numbers name visits for `catenary run --visit`.
 
     \b
     Examples:
@@ -69,6 +69,8 @@ def _lines(record: RunRecord, nodes: tuple[str, ...], shown: Shown) -> Iterator[
     place = f"chain {record.chain_id!r} (version {record.chain_version})"
     yield click.style(f"run {record.run_id} of {place}", bold=True)
     yield f"{status_text(record.status)}{took}, {moment_text(record.started_ms)}, {len(record.visits)} visits"
+    if record.resumed_as:
+        yield f"went on as run {record.resumed_as}"
     if record.error:
         yield f"error: {click.style(record.error, fg='red')}"
     yield f"began with: {shown(record.message)}"
@@ -90,11 +92,17 @@ def _visit_lines(visit: Visit, record: RunRecord, shown: Shown) -> Iterator[str]
         visit.message
     )
     for name, data in visit.items:
-        yield click.style(f"   * {name} {json.dumps(data, ensure_ascii=False, default=str)}", dim=True)
+        text = json.dumps(data, ensure_ascii=False, default=str)
+        yield click.style(f"   * {name} {text if shown is _whole else shortened(text)}", dim=True)
     ways = [_sent(str(relation), message, visit, shown) for relation, message in visit.sent]
-    took = f"in {duration_text(visit.duration_s)}" if visit.duration_s is not None else "not over"
+    took = f"in {duration_text(visit.duration_s)}" if visit.duration_s is not None else _open_text(visit)
     error = f": {click.style(visit.error, fg='red')}" if visit.error else ""
     yield f"   {', '.join(ways) or 'nothing'}, {took}{error}"
+
+
+def _open_text(visit: Visit) -> str:
+    """Tell of a visit that is not over whether it waits for an answer."""
+    return "waits for an answer" if visit.items and visit.items[-1][0] == "wait.open" else "not over"
 
 
 def _sent(relation: str, message: Message, visit: Visit, shown: Shown) -> str:

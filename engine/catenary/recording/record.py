@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from catenary.message import Message
     from catenary.outcome import End
 
-RecordStatus: TypeAlias = Literal["running", "completed", "failed", "paused", "cancelled", "interrupted"]
-"""What a run came to; `interrupted` is one whose process ended before it did."""
+RecordStatus: TypeAlias = Literal["running", "completed", "failed", "paused", "resumed", "cancelled", "interrupted"]
+"""What a run came to; `resumed` is one that was paused and went on as another one, `interrupted` one whose process
+ended before it did."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,6 +102,7 @@ class RunRecord:
         status: `running`, or what the outcome says.
         error: Why it failed, in words; empty when it did not.
         ends: How each branch of the run at the top ended, in order.
+        resumed_as: The id of the run as which it went on; empty when it did not.
     """
 
     __slots__ = (
@@ -112,6 +114,7 @@ class RunRecord:
         "ends",
         "error",
         "message",
+        "resumed_as",
         "run_id",
         "started_ms",
         "status",
@@ -131,6 +134,7 @@ class RunRecord:
         error: str = "",
         visits: list[Visit] | Callable[[], list[Visit]] | None = None,
         ends: list[End] | None = None,
+        resumed_as: str = "",
     ) -> None:
         self.run_id = run_id
         self.chain_id = chain_id
@@ -143,6 +147,7 @@ class RunRecord:
         self.error = error
         self._visits = [] if visits is None else visits
         self.ends: list[End] = [] if ends is None else ends
+        self.resumed_as = resumed_as
 
     @property
     def definition(self) -> Mapping[str, Json]:

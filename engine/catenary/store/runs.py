@@ -45,6 +45,7 @@ class RunSummary:
         ended_ms: When it ended; `None` when it has not, or nobody knows when.
         visits: How many visits are recorded.
         size_bytes: How much room its record takes.
+        resumed_as: The id of the run as which it went on; empty when it did not.
     """
 
     run_id: str
@@ -57,6 +58,7 @@ class RunSummary:
     ended_ms: int | None
     visits: int
     size_bytes: int
+    resumed_as: str = ""
 
     @property
     def duration_s(self) -> float | None:
@@ -71,6 +73,7 @@ class RunSummary:
             "chainVersion": self.chain_version,
             "fingerprint": self.fingerprint,
             "status": self.status,
+            "resumedAs": self.resumed_as,
             "error": self.error,
             "startedMs": self.started_ms,
             "endedMs": self.ended_ms,

@@ -52,15 +52,17 @@ VERSIONS: Final[Migrations] = [
     ]
 ]
 
+OWNER: Final = "history"
 _CAN_GO_ON: Final = 2
 _PRUNE_EVERY_S: Final = 30.0
 _PAGES_AT_ONCE: Final = 10_000
 # Whether a node of the run waits for an answer: 2 when a later process could go on from there, 1 when it could not.
 _WAITS: Final = """(SELECT max(CASE json_extract(pauses.body, '$.inside') WHEN '' THEN 2 ELSE 1 END) FROM pauses
     WHERE pauses.run_id = runs.run_id AND state IN ('open', 'answered')) AS waits"""
+_RESUMED: Final = """(SELECT max(resumed_as) FROM pauses WHERE pauses.run_id = runs.run_id) AS resumed_as"""
 _COLUMNS: Final = (
     "run_id, chain_id, chain_version, fingerprint, status, error, started_ms, ended_ms, visits, size_bytes, process,"
-    f" {_WAITS}"
+    f" {_WAITS}, {_RESUMED}"
 )
 _FROM: Final = "FROM runs JOIN definitions ON definitions.key = runs.definition"
 _ADD_RUN: Final = """INSERT INTO runs
@@ -70,6 +72,13 @@ _GO_ON: Final = """UPDATE runs SET status = ?, error = ?, ended_ms = ?, visits =
     size_bytes = size_bytes + ? WHERE run_id = ? RETURNING key"""
 _ADD_PIECE: Final = """INSERT INTO pieces (run, number, body)
     SELECT ?1, coalesce(max(number), 0) + 1, ?2 FROM pieces WHERE run = ?1"""
+
+
+def is_recorded(database: Database, run_id: str) -> bool:
+    """Tell whether a file has the record of a run; it need not have a history."""
+    if not database.read("SELECT 1 FROM owners WHERE name = ?", (OWNER,)):
+        return False
+    return bool(database.read("SELECT 1 FROM runs WHERE run_id = ?", (run_id,)))
 
 
 class SqliteRuns:
@@ -84,7 +93,7 @@ class SqliteRuns:
         self.database = database
         self._limits = limits
         self._prune_at = 0.0
-        database.migrate("history", VERSIONS)
+        database.migrate(OWNER, VERSIONS)
         database.migrate("pauses", PAUSES)
         self._definitions: dict[str, int] = {}
         self._fingerprints: dict[int, tuple[Mapping[str, Json], str]] = {}
@@ -102,9 +111,9 @@ class SqliteRuns:
             wanted.append(("started_ms >= ?", query.since_ms))
         if query.before_ms is not None:
             wanted.append(("started_ms <= ?", query.before_ms))
-        if query.status:  # what is written as running may have been interrupted, which only a look at each can tell
+        if query.status:  # what a run that is written as one of two is, only a look at each can tell
             is_open = query.status in {"running", "interrupted"}
-            if query.status == "paused":  # so may one that waits for an answer
+            if query.status in {"paused", "resumed"}:
                 wanted.append(("(status = 'running' OR status = ?)", "paused"))
             else:
                 wanted.append(("status = ?", "running" if is_open else query.status))
@@ -284,6 +293,8 @@ def _keys(connection: sqlite3.Connection, what: str, value: int) -> set[int]:
 
 def _status(row: sqlite3.Row) -> Any:
     status = row["status"]
+    if row["resumed_as"] and status in {"running", "paused"}:
+        return "resumed"
     if status != "running":
         return status
     waits = row["waits"] or 0
@@ -304,6 +315,7 @@ def _summary(row: sqlite3.Row) -> RunSummary:
         ended_ms=row["ended_ms"],
         visits=row["visits"],
         size_bytes=row["size_bytes"],
+        resumed_as=row["resumed_as"] or "",
     )
 
 
@@ -325,4 +337,5 @@ def _record(row: sqlite3.Row, bodies: list[str]) -> RunRecord:
         error=row["error"],
         visits=[visits[number] for number in sorted(visits)],
         ends=pieces[-1][2],
+        resumed_as=row["resumed_as"] or "",
     )

@@ -184,3 +184,49 @@ def test_a_run_that_waits_is_paused_in_the_history(start: Start, store: Path) ->
     process.kill()
     process.communicate()
     assert statuses(store) == {run_id: "paused"}
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_recorded_run_that_went_on_as_another_one_says_so(start: Start, store: Path, how: signal.Signals) -> None:
+    process, run_id = start(CHAIN, "--record")
+    deadline = time.monotonic() + 10
+    while run_id not in statuses(store) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(how)
+    process.communicate(timeout=15)
+    assert catenary("answer", run_id, "approve", "--as", "ann", "--store", store).exit_code == 0
+    listed = json.loads(catenary("runs", "--store", store, "--json").stdout)
+    new_id = listed[0]["runId"]
+    assert [(run["runId"], run["status"], run["resumedAs"]) for run in listed] == [
+        (new_id, "completed", ""),
+        (run_id, "resumed", new_id),
+    ]
+    assert statuses(store, "--status", "resumed") == {run_id: "resumed"}
+    assert statuses(store, "--status", "paused") == {}
+    assert statuses(store, "--status", "interrupted") == {}
+    assert f"as {new_id}" in catenary("runs", "--store", store).stdout
+    assert f"went on as run {new_id}" in catenary("trace", run_id, "--store", store).stdout
+    written = json.loads(catenary("trace", run_id, "--store", store, "--json").stdout)
+    assert (written["status"], written["resumedAs"]) == ("resumed", new_id)
+
+
+def test_a_run_that_was_not_recorded_goes_on_without_a_record_unless_asked(start: Start, store: Path) -> None:
+    for options, count in (((), 0), (("--record",), 1)):
+        process, run_id = start(CHAIN)
+        process.kill()
+        process.communicate()
+        assert catenary("answer", run_id, "approve", "--as", "ann", "--store", store, *options).exit_code == 0
+        assert len(statuses(store)) == count
+
+
+def test_the_trace_of_a_run_that_waits_says_so(start: Start, store: Path) -> None:
+    process, run_id = start(CHAIN, "--record")
+    deadline = time.monotonic() + 10
+    while "waits for an answer" not in catenary("trace", run_id, "--store", store).stdout:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=15)
+    told = catenary("trace", run_id, "--store", store).stdout
+    assert "   Paused, in " in told
+    assert "processing paused" not in told
