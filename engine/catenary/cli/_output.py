@@ -17,15 +17,10 @@ if TYPE_CHECKING:
 CommandT = TypeVar("CommandT", bound="Callable[..., Any]")
 
 
-def format_option(help: str) -> Callable[[CommandT], CommandT]:  # noqa: A002 - click's own word
-    """Add the option `--format`, which arrives as `form`; `help` says of what it is the form."""
+def format_option(*formats: str, help: str) -> Callable[[CommandT], CommandT]:  # noqa: A002 - click's own word
+    """Add the option `--format`, which arrives as `form`; the first one is the default."""
     return click.option(
-        "--format",
-        "form",
-        type=click.Choice(["text", "json", "jsonl"]),
-        default="text",
-        show_default=True,
-        help=help,
+        "--format", "form", type=click.Choice(formats), default=formats[0], show_default=True, help=help
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from catenary.cli._output import format_option
 from catenary.cli._parts import files_of_parts, part_options
 from catenary.cli._properties import property_options
 
@@ -24,14 +25,7 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, readable=True, allow_dash=True),
 )
 @click.option("--strict", is_flag=True, help="Count warnings as errors.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="One problem on a line with its hint below it, or a JSON list of all problems.",
-)
+@format_option("text", "json", help="One problem on a line with its hint below it, or a JSON list of all problems.")
 @click.option("--watch", is_flag=True, help="Go on, and check again whenever one of the files changes.")
 @property_options
 @part_options

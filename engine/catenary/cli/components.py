@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from catenary.cli._output import format_option
 from catenary.cli._parts import add_components, component_option
 
 if TYPE_CHECKING:
@@ -19,14 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="List the components, or explain one of them.")
 @click.argument("node_type", metavar="[TYPE]", required=False)
-@click.option(
-    "--format",
-    "shape",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Text to read, or what --form gives.",
-)
+@format_option("text", "json", help="Text to read, or what --form gives.")
 @click.option("--form", "as_form", is_flag=True, help="Print the forms that editors use, as JSON.")
 @click.option("--schema", "as_schema", is_flag=True, help="Print the JSON Schema of the options of each component.")
 @click.option("--category", metavar="NAME", help="Only the components of one category.")
@@ -56,7 +50,7 @@ def components(node_type: str | None, components: tuple[str, ...], category: str
     types = [node_type] if node_type else registry.types(category)
     if how["as_schema"]:
         _write_json([registry.schema(name) for name in types], single=node_type is not None)
-    elif how["as_form"] or how["shape"] == "json":
+    elif how["as_form"] or how["form"] == "json":
         _write_json([registry.form(name) for name in types], single=node_type is not None)
     elif node_type:
         click.echo("\n".join(_explained(registry, node_type)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from catenary.cli._given import message_options, output_option
+from catenary.cli._output import format_option
 from catenary.cli._properties import property_options
 
 if TYPE_CHECKING:
@@ -51,14 +52,7 @@ _KINDS: Final[dict[str, Kind]] = {
 )
 @click.option("--raw", is_flag=True, help="Print the value as text, as templates have it, and not as JSON.")
 @click.option("--explain", is_flag=True, help="Show how EXPR is read, what it becomes, what it gives and how long.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Text to read, or one JSON object with value, kind and error for programs.",
-)
+@format_option("text", "json", help="Text to read, or one JSON object with value, kind and error for programs.")
 @click.pass_context
 def evaluate(ctx: click.Context, sources: tuple[str, ...], **options: Any) -> None:
     """Evaluate EXPR over a message and print the value. Nothing is run, opened or connected to.

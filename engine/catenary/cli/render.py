@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catenary.cli._given import message_options, output_option
+from catenary.cli._output import format_option
 from catenary.cli._parts import add_components, component_option
 from catenary.cli._properties import property_options
 
@@ -26,14 +27,7 @@ if TYPE_CHECKING:
 @output_option
 @property_options
 @component_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Text to read, or one JSON object.",
-)
+@format_option("text", "json", help="Text to read, or one JSON object.")
 @click.pass_context
 def render(ctx: click.Context, file: str, nodes: tuple[str, ...], **options: Any) -> None:
     """Show the options of NODE, in the chain in FILE, as they would be for a message: nothing is opened or called.

@@ -50,7 +50,9 @@ _JOBS = 8
     metavar="NODE.FIELD=VALUE",
     help="Change one setting of a node for this run; FIELD may be dotted, FIELD:=VALUE reads JSON. Repeatable.",
 )
-@format_option("What is printed: the answers' data, the outcome as JSON, or that on one line.")
+@format_option(
+    "text", "json", "jsonl", help="What is printed: the answers' data, the outcome as JSON, or that on one line."
+)
 @click.option("--trace", is_flag=True, help="Show on stderr what travelled where.")
 @click.option("--debug", is_flag=True, help="Show on stderr what each node got and gave, with metadata.")
 @click.option("--timeout", metavar="S", help="Longest time of a run: seconds, or a text such as 500ms or 2m.")
