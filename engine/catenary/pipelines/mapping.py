@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from catenary.errors import EngineError
@@ -31,6 +33,7 @@ class MapOptions(RunOptions, total=False):
 
 CONCURRENCY = 8
 _AHEAD = 4  # outcomes that wait for a slow one before them, for each run under way
+_TURN_S = 0.005  # after which others on the event loop get their turn
 _OVER: Any = object()
 
 
@@ -67,10 +70,14 @@ async def map_items(
     """Run each item, see `Chain.map`."""
     check(concurrency, on_error)
     if concurrency == 1:
+        began = monotonic()
         async for item in _each(items):
             given = settled(item, await chain.run(item, **options), on_error)
             if given is not None:
                 yield given
+            if monotonic() - began > _TURN_S:  # short runs one after the other never wait
+                await asyncio.sleep(0)
+                began = monotonic()
         return
     window = _Window(chain, items, options, concurrency, ordered=ordered)
     try:
@@ -92,7 +99,10 @@ async def _each(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncGenerator[Any
 
 
 class _Window:
-    """The runs under way, and at most one item that is being waited for."""
+    """The runs under way, and at most one item that is being waited for.
+
+    What goes wrong in the source is raised when the runs of all that it gave before are over.
+    """
 
     def __init__(
         self,
@@ -105,7 +115,9 @@ class _Window:
     ) -> None:
         self._chain = chain
         self._plain: Iterator[Any] | None = None if hasattr(items, "__aiter__") else iter(cast("Iterable[Any]", items))
-        self._items: AsyncIterator[Any] | None = None if self._plain else aiter(cast("AsyncIterable[Any]", items))
+        self._items: AsyncIterator[Any] | None = (
+            None if self._plain is not None else aiter(cast("AsyncIterable[Any]", items))
+        )
         self._options = options
         self._concurrency = concurrency
         self._ordered = ordered
@@ -113,6 +125,7 @@ class _Window:
         self._runs: deque[tuple[Any, asyncio.Task[Outcome]]] = deque()
         self._coming: asyncio.Task[Any] | None = None
         self._over = False
+        self._failure: Exception | None = None
 
     async def next(self) -> tuple[Any, Outcome] | None:
         """Give an item and its outcome; None when there are no more."""
@@ -126,20 +139,26 @@ class _Window:
             if self._coming is not None:
                 waiting.append(self._coming)
             if not waiting:
+                if self._failure is not None:
+                    raise self._failure
                 return None
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
 
     def _take_in(self) -> None:
         """Start a run for each item that is there, and ask for another one, while there is room."""
         while self._plain is not None and not self._over and self._has_room():
-            self._start(next(self._plain, _OVER))
+            self._start(partial(next, self._plain, _OVER))
         if self._coming is not None and self._coming.done():
             coming, self._coming = self._coming, None
-            self._start(coming.result())
+            self._start(coming.result)
         if self._items is not None and self._coming is None and not self._over and self._has_room():
             self._coming = asyncio.create_task(self._ask(self._items))
 
-    def _start(self, item: Any) -> None:
+    def _start(self, take: Callable[[], Any]) -> None:
+        try:
+            item = take()
+        except Exception as error:
+            self._failure, item = error, _OVER
         if item is _OVER:
             self._over = True
         else:
@@ -203,12 +222,18 @@ def _in_threads(
 ) -> Generator[tuple[Any, Outcome]]:
     runs: dict[Future[Outcome], Any] = {}  # in the order in which they were started
     most = concurrency * _AHEAD if ordered else concurrency
+    failure: Exception | None = None
     pool = ThreadPoolExecutor(concurrency, "catenary-map")
     try:
         while True:
-            while len(runs) < most and (item := next(items, _OVER)) is not _OVER:
-                runs[pool.submit(chain.run_sync, item, **options)] = item
+            try:
+                while failure is None and len(runs) < most and (item := next(items, _OVER)) is not _OVER:
+                    runs[pool.submit(chain.run_sync, item, **options)] = item
+            except Exception as error:  # raised when all that was given before is done with
+                failure = error
             if not runs:
+                if failure is not None:
+                    raise failure
                 return
             first = next(iter(runs))
             done = first if ordered else next(iter(wait(runs, return_when=FIRST_COMPLETED).done))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import multiprocessing
 import pickle
 import threading
@@ -166,6 +167,38 @@ async def test_error_of_the_source_is_raised(engine):
         await values(outcomes)
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("concurrency", [1, 2, 8])
+async def test_what_the_source_gave_before_it_failed_is_run_and_given(engine, concurrency, is_async, ordered):
+    def plain():
+        yield from (1, 2, 3)
+        raise OSError("the source broke")
+
+    async def waiting():
+        for item in plain():
+            yield item
+
+    async def twice(ctx, msg):
+        await asyncio.sleep(0)
+        return SUCCESS, msg.with_data(msg.value * 2)
+
+    source = waiting() if is_async else plain()
+    found = []
+    with pytest.raises(OSError, match="the source broke"):
+        async for outcome in load(engine, {"a": twice}).map(source, concurrency=concurrency, ordered=ordered):
+            found.append(outcome.message.value)  # noqa: PERF401 - what came before the error stays
+    assert sorted(found) == [2, 4, 6]
+
+
+async def test_others_get_their_turn_while_short_runs_follow_each_other(engine):
+    seen = asyncio.create_task(asyncio.sleep(0))
+    async with contextlib.aclosing(load(engine, {"a": doubled}).map(itertools.repeat(1), concurrency=1)) as outcomes:
+        async for _ in outcomes:
+            if seen.done():
+                break
+
+
 @pytest.mark.parametrize("concurrency", [1, 2])
 async def test_run_that_fails_raises_and_names_the_item(engine, concurrency):
     chain = load(engine, {"a": refuses_odd})
@@ -239,6 +272,19 @@ def test_plain_loop_that_is_left_reads_no_further(engine):
         for _ in chain.map_sync(source(), concurrency=concurrency):
             break
         assert len(taken) < 20
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 8])
+def test_plain_loop_gets_what_the_source_gave_before_it_failed(engine, concurrency):
+    def source():
+        yield from (1, 2, 3)
+        raise OSError("the source broke")
+
+    found = []
+    with pytest.raises(OSError, match="the source broke"):
+        for outcome in load(engine, {"a": doubled}).map_sync(source(), concurrency=concurrency):
+            found.append(outcome.message.value)  # noqa: PERF401 - what came before the error stays
+    assert found == [2, 4, 6]
 
 
 def test_plain_loop_knows_the_same_ways_with_errors(engine):
