@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
+from catenary.errors import EngineError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -62,22 +64,26 @@ class AspectHost:
 
     @property
     def metrics(self) -> dict[str, Json]:
-        """What `Metrics` counted in this engine: `{"chains": {id: ...}}`; empty when the engine has none."""
-        found = self._metrics()
-        return {} if found is None else found.read(cast("Engine", self))
+        """What `Metrics` counted in this engine: `{"chains": {id: ...}}`.
+
+        Raises:
+            EngineError: When the engine has no `Metrics`.
+        """
+        return self._metrics().read(cast("Engine", self))
 
     def reset_metrics(self) -> None:
-        """Begin to count anew, but for what goes on."""
-        found = self._metrics()
-        if found is not None:
-            found.reset(cast("Engine", self))
+        """Begin to count anew, but for what goes on. Raises: EngineError: when the engine has no `Metrics`."""
+        self._metrics().reset(cast("Engine", self))
 
-    def _metrics(self) -> Metrics | None:
-        if self._roster is None:
-            return None
+    def _metrics(self) -> Metrics:
         from catenary.aspects.metrics import Metrics
 
-        return next((aspect for aspect in self._roster.given if isinstance(aspect, Metrics)), None)
+        given = () if self._roster is None else self._roster.given
+        found = next((aspect for aspect in given if isinstance(aspect, Metrics)), None)
+        if found is None:
+            hint = "give it `Metrics` before chains are loaded: Engine(aspects=[Metrics()])"
+            raise EngineError("this engine has no metrics: nothing is counted unless it is asked for", hint=hint)
+        return found
 
     @overload
     def around(self, function: FunctionT) -> FunctionT: ...

@@ -29,6 +29,9 @@ _OFTEN: Final = 1023
 """Of so many visits, less one, all but one leave the notes of their durations unsorted."""
 
 
+_STATUSES: Final = ("completed", "failed", "paused", "cancelled")
+
+
 class NodeCounts:
     """What is counted of one node.
 
@@ -77,7 +80,7 @@ class ChainCounts:
 
     def __init__(self) -> None:
         self.total = self.current = self.success = self.failed = 0
-        self.statuses: dict[str, int] = {}
+        self.statuses = dict.fromkeys(_STATUSES, 0)
         self.latency = Histogram()
         self.nodes: dict[str, NodeCounts] = {}
 
@@ -85,16 +88,15 @@ class ChainCounts:
         """Begin anew, but for what goes on."""
         self.total = self.current
         self.success = self.failed = 0
-        self.statuses.clear()
+        self.statuses = dict.fromkeys(_STATUSES, 0)
         self.latency.clear()
         for node in self.nodes.values():
             node.clear()
 
     def to_dict(self) -> dict[str, Json]:
         """Give `messages`, `ends`, `latency` and `nodes`."""
-        statuses = {name: self.statuses.get(name, 0) for name in ("completed", "failed", "paused", "cancelled")}
         return {
-            "messages": {"total": self.total, "current": self.current, **statuses},
+            "messages": {"total": self.total, "current": self.current, **self.statuses},
             "ends": {"success": self.success, "failed": self.failed},
             "latency": self.latency.to_dict(),
             "nodes": {name: node.to_dict() for name, node in list(self.nodes.items())},
@@ -146,8 +148,7 @@ class Metrics(Aspect):
             counts.latency.note(clock() - began)
             if not counts.total & _OFTEN:
                 counts.latency.settle()
-            status = Outcome(run, msg).status
-            counts.statuses[status] = counts.statuses.get(status, 0) + 1
+            counts.statuses[Outcome(run, msg).status] += 1
             for end in run.ends:
                 if end.relation == FAILURE:
                     counts.failed += 1

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from tests.engine.runtime.kit import END, definition, load
 
 from catenary import Aspect, Engine, fail
 from catenary.aspects import Metrics
 from catenary.aspects.histogram import Histogram
+from catenary.errors import EngineError
 from catenary.testing import FakeClock
 
 
@@ -98,9 +101,12 @@ def test_a_message_that_a_later_start_refuses_is_no_longer_current():
 
 
 def test_an_engine_without_metrics_has_none():
-    engine = Engine()
-    engine.reset_metrics()
-    assert engine.metrics == {}
+    for engine in (Engine(), Engine(aspects=[Aspect()])):
+        with pytest.raises(EngineError, match="no metrics") as caught:
+            _ = engine.metrics
+        assert "Engine(aspects=[Metrics()])" in caught.value.hint
+        with pytest.raises(EngineError, match="no metrics"):
+            engine.reset_metrics()
 
 
 def test_a_point_cut_of_a_subclass_is_kept():
@@ -116,12 +122,32 @@ def test_a_point_cut_of_a_subclass_is_kept():
     assert (counted["messages"]["total"], counted["nodes"]["n"]["total"]) == (1, 1)
 
 
+@pytest.fixture
+def quick_threads():
+    """Let threads take turns as often as can be."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("quick_threads")
 def test_threads_count_together():
     with Engine(aspects=[Metrics()]) as engine:
         chain = load(engine, {"n": None})
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(lambda number: chain.run_sync(str(number)), range(2000)))
-        node = engine.metrics["chains"]["c"]["nodes"]["n"]
+        counted = engine.metrics["chains"]["c"]
+    node = counted["nodes"]["n"]
+    assert counted["messages"] | {"paused": 0} == {
+        "total": 2000,
+        "current": 0,
+        "completed": 2000,
+        "failed": 0,
+        "paused": 0,
+        "cancelled": 0,
+    }
+    assert counted["ends"] == {"success": 2000, "failed": 0}
     assert (node["total"], node["current"], node["latency"]["count"]) == (2000, 0, 2000)
 
 
