@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HEAD: Final = ("Key", "Type", "Default", "Effect", "Example")
 _TIME: Final = "number of seconds, or text such as `5s`, `500ms`, `1m30s`"
 _BODY: Final = ("first_node_index", "nodes", "connections", "endpoints", "rule_chain_connections")
-_KINDS: Final = {"str": "text", "bool": "`true` or `false`", "int": "whole number", "float": "number"}
+_KINDS: Final = {"str": "text", "string": "text", "bool": "`true` or `false`", "int": "whole number", "float": "number"}
 
 # What a field of a model does, an example, and its type and default where the model has another form of them.
 _Row = tuple[str, Any] | tuple[str, Any, str] | tuple[str, Any, str, str]

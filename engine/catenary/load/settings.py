@@ -48,9 +48,7 @@ class ChainLimits(Config):
     queue: int = option(1000, ge=0, help="How many messages may wait for one of these runs to end; 0 refuses at once.")
     queue_timeout: float | str = option("30s", help="How long a message waits in that queue before it is refused.")
     rate: float | None = option(None, gt=0, help="How many runs may begin in a second, such as `0.5` or `100`.")
-    burst: int | None = option(
-        None, ge=1, help="How many may begin at once; absent: what begins in a second, at least 1."
-    )
+    burst: int | None = option(None, ge=1, help="How many may begin at once; absent: the rate, and at least 1.")
     max_wait: float | str = option("0s", help="How long a message may wait for its turn; 0 refuses at once.")
     key: str = option("", help="An expression: each value of it has limits of its own; empty for one for all messages.")
 
