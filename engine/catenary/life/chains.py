@@ -55,6 +55,11 @@ class Chains:
         """
         return self._pool.check(source)
 
+    @property
+    def is_closing(self) -> bool:
+        """True once the engine is being closed: it takes in no more chains."""
+        return self._pool.closed
+
     # Loading
 
     def load(self, source: Source, *, id: str | None = None) -> Chain:  # noqa: A002 - the field's name in a chain

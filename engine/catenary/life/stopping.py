@@ -58,8 +58,9 @@ class Stops:
 
     async def _finish(self, chains: list[Chain], versions: list[Chain]) -> None:
         busy = [version for version in versions if version.runs]
+        stopped = {run for version in busy for run in list(version.runs) if run.parent is None}
         for version in busy:
-            version.stop_runs(CANCELLED)
+            version.stop_runs(CANCELLED, stopped)
         try:
             if busy and not await _until_idle(busy, _CLEAN_UP_S):
                 for version in busy:

@@ -6,11 +6,12 @@ import asyncio
 import inspect
 import logging
 from concurrent.futures import Future
+from functools import partial
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from catenary.errors import EngineError
+from catenary.errors import EngineError, RunCancelled
 from catenary.runtime.context import opening_context
 
 if TYPE_CHECKING:
@@ -190,15 +191,20 @@ class Version:
             if waiting.set_running_or_notify_cancel():
                 waiting.set_result(None)
 
-    def stop_runs(self, reason: str) -> None:
-        """Have all runs on this version stopped, whatever event loop they are on."""
+    def stop_runs(self, reason: str, stopped: Collection[Run]) -> None:
+        """Have all runs on this version stopped, whatever event loop they are on.
+
+        Args:
+            reason: What their ends tell.
+            stopped: The runs at the top that are stopped as well. A sub-run of any other is stopped alone: the node
+                that it belongs to fails, and the run around it goes on.
+        """
         for run in list(self.runs):
             root = run.root
-            loop = root.task.get_loop() if root.task is not None else None
-            if loop is None or loop.is_closed():
-                root.stop(reason)
+            if root in stopped:
+                _where_it_runs(root, partial(root.stop, reason))
             else:
-                loop.call_soon_threadsafe(root.stop, reason)
+                _where_it_runs(run, partial(run.abort, RunCancelled(reason, run_id=root.id)))
 
     # Closing
 
@@ -319,3 +325,13 @@ class Version:
     def is_closed(self) -> bool:
         """True when nothing is left to close."""
         return self.released and not self._rest and not self._closing
+
+
+def _where_it_runs(run: Run, stop: Callable[[], None]) -> None:
+    """Stop a run on its event loop, or here when it has none."""
+    task = run.task or run.root.task
+    loop = task.get_loop() if task is not None else None
+    if loop is None or loop.is_closed():
+        stop()
+    else:
+        loop.call_soon_threadsafe(stop)

@@ -64,10 +64,23 @@ def _enter(
             compiled = _part(chain, compiled, *node)
         sub = Run.inside(run, compiled, ctx, depth, each)
         chain.runs.add(sub)
-        if not chain.released or not isinstance(wanted, str):
+        if not chain.retired or not isinstance(wanted, str):
             return chain, sub
-        chain.runs.discard(sub)  # replaced since it was looked up, by another thread
-        chain.retire()
+        is_refused = chain.stopping and not chain.engine.is_closing and not _is_on(run, chain)
+        if not chain.released and not is_refused:
+            return chain, sub
+        chain.runs.discard(sub)
+        if is_refused:
+            chain.successor()
+        chain.retire()  # replaced since it was looked up, by another thread
+
+
+def _is_on(run: Run, chain: Chain) -> bool:
+    """Tell whether a run, or one around it, is on a version of a chain."""
+    around: Run | None = run
+    while around is not None and around not in chain.runs:
+        around = around.parent
+    return around is not None
 
 
 def _part(chain: Chain, compiled: Compiled, node_id: str, follow: bool) -> Compiled:

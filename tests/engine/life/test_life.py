@@ -707,3 +707,72 @@ class NeverOpen(Component[Config]):
 
     async def run(self, ctx, msg):
         raise AssertionError("it was never opened")
+
+
+async def inner_at_work(engine):
+    """Load a chain that is run by a node of another one and waits in two nodes; give the run."""
+    both, entered = asyncio.Event(), []
+
+    async def wait(ctx, msg):
+        entered.append(ctx.node_id)
+        if len(entered) == 2:
+            both.set()
+        await asyncio.Event().wait()
+
+    async def call(ctx, msg):
+        await ctx.run_chain("inner", msg)
+        return SUCCESS
+
+    load(engine, {"i": None, "w": wait, "v": wait}, ["i w", "i v"], id="inner")
+    load(engine, {"call": call, "ok": None, "mend": None}, ["call ok", "call Failure mend"], id="outer")
+    run = asyncio.create_task(engine.run("outer", "x"))
+    await both.wait()
+    return run
+
+
+async def test_run_around_a_chain_that_is_stopped_goes_on_by_failure(engine):
+    run = await inner_at_work(engine)
+    await engine.stop("inner", grace_s=0.01)
+    outcome = await run
+    assert (outcome.status, ways(outcome)) == ("completed", ["mend Success"])
+    assert outcome.message.metadata["errorMsg"] == "processing cancelled: context canceled"
+    assert list(engine.chains) == ["outer"]
+
+
+async def test_chain_that_is_stopped_takes_in_no_runs_from_other_chains(engine):
+    run = await inner_at_work(engine)
+    stopping = asyncio.create_task(engine.stop("inner", grace_s=5))
+    await asyncio.sleep(0)
+    refused = await engine.run("outer", "y")
+    assert (ways(refused), refused.message.metadata["errorMsg"]) == (["mend Success"], "engine is shutting down")
+    stopping.cancel()
+    await asyncio.wait([stopping])
+    assert ways(await run) == ["mend Success"]
+
+
+async def test_runs_on_a_chain_that_is_stopped_may_run_it_again(engine):
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def again(ctx, msg):
+        if msg.text == "inner":
+            return SUCCESS
+        entered.set()
+        await leave.wait()
+        await ctx.run_chain("c", msg.with_data("inner"))
+        return SUCCESS
+
+    load(engine, {"a": again})
+    run = asyncio.create_task(engine.run("c", "outer"))
+    await entered.wait()
+    stopping = asyncio.create_task(engine.stop("c", grace_s=5))
+    await asyncio.sleep(0)
+    leave.set()
+    await stopping
+    assert (await run).ok
+
+
+async def test_chains_one_inside_the_other_may_be_stopped_together(engine):
+    run = await inner_at_work(engine)
+    await engine.close(grace_s=0)
+    outcome = await run
+    assert outcome.status == "cancelled"
