@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, cast
 
-from pydantic import ConfigDict, ValidationInfo, create_model, model_validator
+from pydantic import BeforeValidator, ConfigDict, ValidationInfo, create_model, model_validator
 
 from catenary.component import Config, option
-from catenary.errors import EngineError
+from catenary.dynamic.schema import limits_of, readable
+from catenary.json_schema import problems
+from catenary.jsontext import Json  # noqa: TC001 - pydantic reads it
 from catenary.load.decode import dsl_name
 from catenary.load.form import words
 
@@ -16,25 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from catenary.definition import ChainDefinition
-    from catenary.jsontext import Json
 
 _VARIABLE: Final = re.compile(r"\$\{[^{}]*?\bvars\.([A-Za-z_][A-Za-z0-9_]*)")
 _KINDS: Final[Mapping[str, Any]] = {"string": str, "integer": int, "number": float, "boolean": bool}
-_LIMITS: Final = {
-    "minimum": "ge",
-    "maximum": "le",
-    "exclusiveMinimum": "gt",
-    "exclusiveMaximum": "lt",
-    "minLength": "min_length",
-    "maxLength": "max_length",
-    "pattern": "pattern",
-    "minItems": "min_length",
-    "maxItems": "max_length",
-}
 
 
 class ChainConfig(Config):
-    """Base of the settings of components that are chains."""
+    """Base of the settings of components that are chains.
+
+    Attributes:
+        schema_of_chain: The `inputSchema`, which holds for all options together.
+    """
+
+    schema_of_chain: ClassVar[dict[str, Json]] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -52,6 +49,14 @@ class ChainConfig(Config):
         }
         return {**host, **options}
 
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """Look at what the fields say nothing of, such as `const` and `anyOf`."""
+        wrong = next(problems(self.variables, self.schema_of_chain), None)
+        if wrong is not None:
+            raise ValueError(f"does not fit: {wrong}")
+        return self
+
     @property
     def variables(self) -> dict[str, Json]:
         """The options as variables: those with a value, by the names that chains have for them."""
@@ -68,19 +73,16 @@ def config_of(definition: ChainDefinition) -> type[ChainConfig]:
     """Make the settings of a chain that is a component.
 
     Raises:
-        EngineError: When its `inputSchema` is no schema of an object.
+        EngineError: When its `inputSchema` is no schema of an object, or cannot be used.
     """
     given = definition.additional_info.get("inputSchema")
     if given is None:
         return _guessed(definition)
-    schema = cast("dict[str, Json]", given if isinstance(given, dict) else {"type": "none"})
-    if schema.get("type", "object") != "object":
-        raise EngineError(
-            f"chain {definition.id!r}: additionalInfo.inputSchema is no JSON Schema of an object",
-            hint='write {"type": "object", "properties": {...}, "required": [...]}',
-        )
+    schema = readable(given, f"chain {definition.id!r}: additionalInfo.inputSchema")
     is_open = schema.get("additionalProperties") is True
-    return _model("Options", schema, OpenChainConfig if is_open else ChainConfig)
+    made = _model("Options", schema, OpenChainConfig if is_open else ChainConfig)
+    made.schema_of_chain = schema
+    return made
 
 
 def _guessed(definition: ChainDefinition) -> type[ChainConfig]:
@@ -119,6 +121,7 @@ def _variables_in(value: Json) -> Iterator[str]:
 def _model(name: str, schema: dict[str, Json], base: type[Config]) -> Any:
     required = cast("list[str]", schema.get("required") or [])
     properties = cast("dict[str, dict[str, Json]]", schema.get("properties") or {})
+    properties = {**properties, **{name: {} for name in required if name not in properties}}
     fields: dict[str, Any] = {}
     for index, (key, part) in enumerate(properties.items()):
         kind = _kind(part, f"{name}{index}")
@@ -127,9 +130,9 @@ def _model(name: str, schema: dict[str, Json], base: type[Config]) -> Any:
             "help": str(part.get("description") or part.get("title") or words(key)),
             "label": str(part.get("title") or words(key)),
             "alias": key,
-            "examples": part.get("examples"),
+            "examples": part.get("examples") if isinstance(part.get("examples"), list) else None,
             "secret": part.get("format") == "password" or part.get("writeOnly") is True,
-            **{ours: part[theirs] for theirs, ours in _LIMITS.items() if theirs in part},
+            **limits_of(part),
         }
         default = ... if needed else part.get("default")
         is_optional = not needed and default is None
@@ -137,10 +140,15 @@ def _model(name: str, schema: dict[str, Json], base: type[Config]) -> Any:
     return create_model(name, __base__=base, **fields)
 
 
+def _chosen(choices: list[Json], value: Json) -> Json:
+    """Give the choice that a text stands for, such as 1 for `"1"`; else the value itself."""
+    return next((one for one in choices if str(one) == value), value)
+
+
 def _kind(schema: dict[str, Json], name: str) -> Any:
     choices = schema.get("enum")
-    if isinstance(choices, list) and choices:
-        return Literal[tuple(cast("list[Any]", choices))]
+    if isinstance(choices, list) and choices and all(isinstance(one, str | int) for one in cast("list[Any]", choices)):
+        return Annotated[Literal[tuple(cast("list[Any]", choices))], BeforeValidator(partial(_chosen, choices))]
     kind = schema.get("type")
     if kind == "array":
         items = schema.get("items")
