@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.debugging import Debugger
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from catenary.relation import Relation
     from catenary.runtime.compiled import Compiled, Placed, Step
     from catenary.runtime.context import Context
-    from catenary.runtime.ends import Arrival, End
+    from catenary.runtime.ends import End
     from catenary.runtime.run import Run
 
 logger = logging.getLogger(__name__)
@@ -204,13 +205,28 @@ class Watch:
         else:
             self._visits += 1
             ctx._visit = self._visits
-        if self._listeners:
-            relation, sender = str(ctx._relation), ctx._sender.node_id if ctx._sender else ""
-            self.publish(NodeStarted, ctx.chain_id, message=message, relation=relation, sender=sender, **_place(ctx))
-        if self._debugger is not None:
-            self._debugger.entered(ctx._step, self._masker.message(message), ctx._relation)
         if self._exits is not None:
             self._exits.entered(ctx, message)
+        if self._masker:
+            message = self._masker.message(message)
+        if self._listeners:
+            step, sender, run = ctx._step, ctx._sender, ctx._run
+            self._seq += 1
+            event = NodeStarted(
+                seq=self._seq,
+                timestamp=time.time_ns() // 1_000_000,
+                run_id=self._run.id,
+                chain_id=step.owner.id,
+                node_id=step.node_id,
+                visit=ctx._visit,
+                parent=run.parent_visit if run else 0,
+                message=message,
+                relation=str(ctx._relation),
+                sender=sender.node_id if sender else "",
+            )
+            deliver(event, self._listeners)
+        if self._debugger is not None:
+            self._debugger.entered(ctx._step, message, ctx._relation)
         return entry
 
     def emitted(self, ctx: Context, relation: Relation | str, message: Message) -> None:
@@ -246,22 +262,44 @@ class Watch:
             pairs = [failure(error, message)]
         elif not cut and emission is not SENT:
             pairs = pairs_of(emission, message)
-        errors = [str(relation.error) for relation, _ in pairs if isinstance(relation, Failed)]
-        self.publish(
-            NodeFinished,
-            ctx.chain_id,
-            relations=tuple(taken(ctx._step, relation) for relation, _ in pairs),
-            messages=tuple(sent for _, sent in pairs),
-            error=cut or (errors[-1] if errors else ""),
-            duration_s=took,
-            **_place(ctx),
-        )
+        if self._listeners:
+            self._publish_left(ctx, pairs, cut, took)
+        if self._debugger is None and self._exits is None:
+            return
         for relation, sent in pairs:
             self._left(ctx, relation, sent)
         if cut:
             self._left(ctx, "", message, cut)
         if self._exits is not None:
             self._exits.over(ctx)
+
+    def _publish_left(self, ctx: Context, pairs: list[Any], error: str, took: float) -> None:
+        step, run = ctx._step, ctx._run
+        relations: list[str] = []
+        messages: list[Message] = []
+        for relation, sent in pairs:
+            relations.append(taken(step, relation))
+            messages.append(sent)
+            if isinstance(relation, Failed):
+                error = str(relation.error)
+        if self._masker:
+            messages = list(map(self._masker.message, messages))
+            error = self._masker.text(error)
+        self._seq += 1
+        event = NodeFinished(
+            seq=self._seq,
+            timestamp=time.time_ns() // 1_000_000,
+            run_id=self._run.id,
+            chain_id=step.owner.id,
+            node_id=step.node_id,
+            visit=ctx._visit,
+            parent=run.parent_visit if run else 0,
+            relations=tuple(relations),
+            messages=tuple(messages),
+            error=error,
+            duration_s=took,
+        )
+        deliver(event, self._listeners)
 
     def ended(self, run: Run, end: End) -> None:
         """Publish that a branch ended."""
@@ -339,50 +377,36 @@ def observed(placed: Placed) -> Placed:
     """Give a node whose visits are published to the run's `watch`, and noted on its tape if it has one."""
     run = ending if placed.component.ends else placed.run
 
-    def enter(ctx: Context, message: Message | list[Arrival]) -> _Visiting:
-        assert ctx._run is not None
-        watch = ctx._run.watch
-        assert watch is not None
-        shown = first_of(message)
-        return _Visiting(watch, shown, watch.enter(ctx, shown))
-
-    async def awaited(ctx: Context, message: Any) -> Any:
-        visiting = enter(ctx, message)
+    async def awaited(ctx: Any, message: Any) -> Any:
+        watch, shown = ctx._run.watch, first_of(message)
+        entry = watch.enter(ctx, shown)
+        began = perf_counter()
         try:
             emission = await run(ctx, message)
         except BaseException as error:
-            visiting.leave(ctx, None, error)
+            over(ctx, watch, shown, entry, None, error, began)
             raise
-        visiting.leave(ctx, emission)
+        over(ctx, watch, shown, entry, emission, None, began)
         return emission
 
-    def called(ctx: Context, message: Any) -> Any:
-        visiting = enter(ctx, message)
+    def called(ctx: Any, message: Any) -> Any:
+        watch, shown = ctx._run.watch, first_of(message)
+        entry = watch.enter(ctx, shown)
+        began = perf_counter()
         try:
             emission = run(ctx, message)
         except BaseException as error:
-            visiting.leave(ctx, None, error)
+            over(ctx, watch, shown, entry, None, error, began)
             raise
-        visiting.leave(ctx, emission)
+        over(ctx, watch, shown, entry, emission, None, began)
         return emission
 
+    def over(
+        ctx: Any, watch: Watch, shown: Message, entry: Any, emission: Any, error: BaseException | None, began: float
+    ) -> None:
+        took = perf_counter() - began
+        if entry is not None:
+            leave(ctx, entry, emission, error)
+        watch.leave(ctx, shown, emission, error, took)
+
     return replace(placed, run=awaited if placed.is_async else called, is_visited=placed.component.ends)
-
-
-class _Visiting:
-    """A visit that goes on."""
-
-    __slots__ = ("_began", "_entry", "_message", "_watch")
-
-    def __init__(self, watch: Watch, message: Message, entry: list[Any] | None) -> None:
-        self._watch = watch
-        self._message = message
-        self._entry = entry
-        self._began = time.perf_counter()
-
-    def leave(self, ctx: Context, emission: Any, error: BaseException | None = None) -> None:
-        """Tell that the visit is over."""
-        took = time.perf_counter() - self._began
-        if self._entry is not None:
-            leave(ctx, self._entry, emission, error)
-        self._watch.leave(ctx, self._message, emission, error, took)
