@@ -1,4 +1,4 @@
-"""Who holds runs that wait: a lock on a file, which the system lets go of when the process ends, however it ends.
+"""Who holds runs: a lock on a file, which the system lets go of when the process ends, however it ends.
 
 A process number would not do: it is given out again. Neither would a heartbeat: a process that sleeps for a while
 would count as gone, and its run would go on twice.
@@ -39,6 +39,11 @@ class Owner:
         new.rename(self._path)  # what has this name and no lock belongs to nobody
         _held[self.name] = self
         _sweep(store)
+
+    @property
+    def is_held(self) -> bool:
+        """False once it is closed, and in a forked process."""
+        return self._file is not None
 
     def close(self) -> None:
         """Let go of the lock. May be called again."""

@@ -110,7 +110,7 @@ class PauseStore:
     @property
     def owner(self) -> Owner:
         """What says that this process holds runs; made when it is first asked for."""
-        if self._owner is None:
+        if self._owner is None or not self._owner.is_held:
             self._owner = Owner(self.database.path)
         return self._owner
 

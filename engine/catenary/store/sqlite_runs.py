@@ -11,13 +11,14 @@ from catenary.errors import StoreError
 from catenary.recording import RunRecord
 from catenary.store.coding import from_text, read_piece, to_text, write_piece
 from catenary.store.fingerprint import fingerprint
+from catenary.store.owners import Owner, is_there
 from catenary.store.pauses import VERSIONS as PAUSES
-from catenary.store.processes import is_gone, this_process
 from catenary.store.runs import RunSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
+    from pathlib import Path
 
     from catenary.jsontext import Json
     from catenary.store.runs import Entry, Limits, Query
@@ -97,6 +98,7 @@ class SqliteRuns:
         database.migrate("pauses", PAUSES)
         self._definitions: dict[str, int] = {}
         self._fingerprints: dict[int, tuple[Mapping[str, Json], str]] = {}
+        self._owner: Owner | None = None
 
     def write(self, take: Callable[[], Sequence[Entry]], within_s: float) -> Future[None]:
         """Write what `take` gives when the time has come, see `RunStore.write`."""
@@ -125,7 +127,7 @@ class SqliteRuns:
                 [value for _, value in wanted],
             )
             for row in rows:
-                summary = _summary(row)
+                summary = _summary(row, self.database.path)
                 if query.status in {"", summary.status}:
                     found.append(summary)
                 if query.limit is not None and len(found) >= query.limit:
@@ -144,7 +146,7 @@ class SqliteRuns:
             pieces = connection.execute("SELECT body FROM pieces WHERE run = ? ORDER BY number", (row["key"],))
             bodies = [piece["body"] for piece in pieces]
         try:
-            return _record(row, bodies)
+            return _record(row, bodies, self.database.path)
         except ValueError as error:
             raise StoreError(f"run {run_id} cannot be read: {error}", hint="delete it from the history") from error
 
@@ -173,11 +175,14 @@ class SqliteRuns:
     def close(self) -> None:
         """Write what waits, and close the file."""
         self.database.close()
+        if self._owner is not None:
+            self._owner.close()
+            self._owner = None
 
     # Writing, in the thread of the file
 
     def _write(self, connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-        process = this_process()
+        process = self._holder()
         try:
             for entry in entries:
                 self._write_one(connection, entry, process)
@@ -187,6 +192,12 @@ class SqliteRuns:
         except BaseException:
             self._definitions.clear()  # what was added is taken back
             raise
+
+    def _holder(self) -> str:
+        """Give the name by which others see whether the process of a run is there; a forked one has another."""
+        if self._owner is None or not self._owner.is_held:
+            self._owner = Owner(self.database.path)
+        return self._owner.name
 
     def _write_one(self, connection: sqlite3.Connection, entry: Entry, process: str) -> None:
         connection.execute("SAVEPOINT run")
@@ -255,11 +266,11 @@ class SqliteRuns:
         doomed: set[int] = set()
         if limits.max_age_s is not None:
             oldest = int((time.time() - limits.max_age_s) * 1000)
-            doomed |= _keys(connection, "WHERE started_ms < ?", oldest)
+            doomed |= self._keys(connection, "WHERE started_ms < ?", oldest)
         if limits.max_runs is not None:
-            doomed |= _keys(connection, "ORDER BY started_ms DESC, key DESC LIMIT -1 OFFSET ?", limits.max_runs)
+            doomed |= self._keys(connection, "ORDER BY started_ms DESC, key DESC LIMIT -1 OFFSET ?", limits.max_runs)
         if limits.max_bytes is not None:
-            doomed |= _keys(
+            doomed |= self._keys(
                 connection,
                 """WHERE key IN (SELECT key FROM (
                     SELECT key, sum(size_bytes) OVER (ORDER BY started_ms DESC, key DESC) AS size FROM runs
@@ -270,6 +281,12 @@ class SqliteRuns:
         if doomed:
             self._tidy(connection)
         return len(doomed)
+
+    def _keys(self, connection: sqlite3.Connection, what: str, value: int) -> set[int]:
+        """Give the keys of runs that are over, or whose process is."""
+        rows = connection.execute(f"SELECT key, status, process FROM runs {what}", (value,))
+        store = self.database.path
+        return {row["key"] for row in rows if row["status"] != "running" or not is_there(store, row["process"])}
 
     def _tidy(self, connection: sqlite3.Connection) -> None:
         """Delete the chains that no run names any more, and give the room back to the disk."""
@@ -285,31 +302,25 @@ def _storable(text: str) -> str:
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
-def _keys(connection: sqlite3.Connection, what: str, value: int) -> set[int]:
-    """Give the keys of runs that are over, or whose process is."""
-    rows = connection.execute(f"SELECT key, status, process FROM runs {what}", (value,))
-    return {row["key"] for row in rows if row["status"] != "running" or is_gone(row["process"])}
-
-
-def _status(row: sqlite3.Row) -> Any:
+def _status(row: sqlite3.Row, store: Path) -> Any:
     status = row["status"]
     if row["resumed_as"] and status in {"running", "paused"}:
         return "resumed"
     if status != "running":
         return status
     waits = row["waits"] or 0
-    if is_gone(row["process"]):
+    if not is_there(store, row["process"]):
         return "paused" if waits == _CAN_GO_ON else "interrupted"
     return "paused" if waits else status
 
 
-def _summary(row: sqlite3.Row) -> RunSummary:
+def _summary(row: sqlite3.Row, store: Path) -> RunSummary:
     return RunSummary(
         run_id=row["run_id"],
         chain_id=row["chain_id"],
         chain_version=row["chain_version"],
         fingerprint=row["fingerprint"],
-        status=_status(row),
+        status=_status(row, store),
         error=row["error"],
         started_ms=row["started_ms"],
         ended_ms=row["ended_ms"],
@@ -319,7 +330,7 @@ def _summary(row: sqlite3.Row) -> RunSummary:
     )
 
 
-def _record(row: sqlite3.Row, bodies: list[str]) -> RunRecord:
+def _record(row: sqlite3.Row, bodies: list[str], store: Path) -> RunRecord:
     """Put the pieces of a run together. A visit that is in several is as the last one has it."""
     pieces = [read_piece(body) for body in bodies]
     if not pieces:
@@ -333,7 +344,7 @@ def _record(row: sqlite3.Row, bodies: list[str]) -> RunRecord:
         message=pieces[0][0],
         started_ms=row["started_ms"],
         ended_ms=row["ended_ms"],
-        status=_status(row),
+        status=_status(row, store),
         error=row["error"],
         visits=[visits[number] for number in sorted(visits)],
         ends=pieces[-1][2],
