@@ -347,8 +347,10 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
 
     async def _close_all(self, grace_s: float) -> None:
         if self._pauses is not None:
-            await self._pauses.close()
+            await self._pauses.put_off()
         await self._pool.close(grace_s)
+        if self._pauses is not None:
+            await self._pauses.close()
         if self._shared is not None:
             await self._shared.close()
         if self._http is not None:

@@ -211,6 +211,10 @@ class ChainPool:
             await chain.close()
         self.retired.clear()
 
+    async def put_off(self, versions: Collection[Chain]) -> None:
+        """Let runs on these versions that wait for an answer end as paused: no time that they are given would do."""
+        await self._engine.pauses.put_off(chains=versions)
+
     async def sweep(self) -> None:
         """Close earlier versions that nobody is on, where that has to be awaited."""
         for chain in list(self.retired):

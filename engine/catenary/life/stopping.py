@@ -52,6 +52,8 @@ class Stops:
         for version in versions:
             version.retired = version.stopping = True
         try:
+            if any(version.runs for version in versions):
+                await self._pool.put_off(versions)
             await _until_idle(versions, grace_s)
         finally:  # also when whoever waits is cancelled: then the time is over
             await self._finish(chains, versions)

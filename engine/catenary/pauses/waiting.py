@@ -14,10 +14,11 @@ from catenary.pauses.joins import KeptJoins
 from catenary.runtime.held import ANSWERED, CANCELLED, EXPIRED, OPEN, SUSPENDED, Held, holding_joins, suspend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from concurrent.futures import Future
     from pathlib import Path
 
+    from catenary.chain import Chain
     from catenary.component import Context
     from catenary.engine import Engine
     from catenary.message import Message
@@ -159,6 +160,8 @@ class Pauses:
             ctx.notify("wait.open", **_shown(held.pause))
             for listener in self._listeners:
                 listener(held.pause)
+            if held.chain.stopping:
+                suspend(held, self._settle)
             await held.settled(ctx.clock)
             if held.state is OPEN:
                 await self._expire(held)
@@ -302,13 +305,19 @@ class Pauses:
 
     # Life
 
-    async def put_off(self, run_id: str = "") -> None:
-        """Put off the runs that wait, or one of them: they end as paused. Comes back when none waits any more.
+    async def put_off(self, run_id: str = "", *, chains: Collection[Chain] | None = None) -> None:
+        """Put off the runs that wait, or some of them: they end as paused. Comes back when none of them waits any more.
 
         With a store, another process can answer then, and takes the run up behind the node.
+
+        Args:
+            run_id: Only this run.
+            chains: Only runs of these.
         """
         with self._gate:
             waiting = [held for held in self._held.values() if run_id in {"", held.pause.run_id}]
+        if chains is not None:
+            waiting = [held for held in waiting if held.chain in chains]
         for held in waiting:
             held.call(suspend, held, self._settle)
         for held in waiting:

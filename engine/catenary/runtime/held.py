@@ -33,6 +33,7 @@ class Held:
     Attributes:
         pause: The pause.
         root: The run at the top.
+        chain: The chain that this is a run of.
         state: What became of it; changed by the one who holds the lock of all pauses.
         answer: The answer, once there is one.
         gone: Is done when the node waits no more.
@@ -42,6 +43,7 @@ class Held:
         assert ctx._run is not None
         self.pause = pause
         self.root = ctx._run.root
+        self.chain = [step.owner for _, step in _outward(ctx)][-1]
         self.state: State = OPEN
         self.answer: Answer | None = None
         self.gone: Future[None] = Future()

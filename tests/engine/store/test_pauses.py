@@ -382,3 +382,46 @@ async def test_a_chain_that_cannot_be_loaded_leaves_the_question_open(file: Path
         store = other.pauses.store
         assert store is not None
         assert [one.pause.run_id for one in store.waiting()] == [run_id]
+
+
+async def test_stopping_a_chain_puts_off_its_runs_that_wait(file: Path) -> None:
+    async with engine_on(file) as engine:
+        asking(engine)
+        other = engine.load({"ruleChain": {"id": "other"}, "metadata": {"nodes": [{"id": "w", "type": "wait"}]}})
+        stays = asyncio.ensure_future(other.run({}))
+        run = asyncio.ensure_future(engine.run("x", {"n": 1}))
+        await until_waiting(engine, 2)
+        await engine.stop("x")
+        outcome = await run
+        assert (outcome.status, stays.done()) == ("paused", False)
+        assert [pause.chain_id for pause in engine.pauses] == ["other"]
+        done = await engine.answer(outcome.run_id, "w", answerer="ann", data={"m": 2}, relation="Yes")
+        assert done is not None
+        assert done.message.value == {"n": 1, "m": 2, "by": "ann"}
+        await engine.answer(next(iter(engine.pauses)).run_id, "w")
+        assert (await stays).ok
+
+
+async def test_a_run_that_begins_to_wait_while_its_engine_is_closed_is_put_off(file: Path) -> None:
+    engine = engine_on(file)
+    begun, goes = asyncio.Event(), asyncio.Event()
+
+    async def busy(_ctx: Any, message: Message) -> Any:
+        begun.set()
+        await goes.wait()
+        return SUCCESS, message
+
+    nodes: Nodes = {"a": ("log", {}), "w": ("wait", {"use": "merge"})}
+    chain = chain_of(engine, nodes, ["a Success w"]).replacing({"a": busy})
+    run = asyncio.ensure_future(chain.run({"n": 1}))
+    await begun.wait()
+    closing = asyncio.ensure_future(engine.close())
+    await asyncio.sleep(0)
+    goes.set()
+    outcome = await run
+    await closing
+    assert outcome.status == "paused"
+    async with engine_on(file) as later:
+        done = await later.answer(outcome.run_id, "w", data={"m": 2})
+        assert done is not None
+        assert done.message.value == {"n": 1, "m": 2}
