@@ -95,8 +95,7 @@ class Caching(Aspect):
     async def around_awaited(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:
         """Do the same at a node that is awaited; of several with one key, one goes on to the node."""
         cache, key = self._place_of(ctx, msg)
-        around = _awaited.get()
-        may_wait = all(flight.done() for flight in around)
+        around = tuple(flight for flight in _awaited.get() if not flight.done())
         while True:
             try:
                 return _revived(cache.get(key), msg)
@@ -104,7 +103,7 @@ class Caching(Aspect):
                 mine: Future[Json] = Future()
                 with self._lock:
                     flight = self._flights.setdefault(key, mine)
-            if flight is mine or not may_wait:
+            if flight is mine or around:
                 break
             await ctx.need_loop()
             kept = await asyncio.shield(asyncio.wrap_future(flight))

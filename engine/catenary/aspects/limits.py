@@ -60,7 +60,8 @@ class ConcurrencyLimit(_Limit):
     """Lets a few messages at a time into a chain, or into some of its nodes; others wait in a queue or are refused.
 
     A message that is refused ends as `Failure` with `concurrency limit reached`: of its run, which does not begin, or
-    of the node. A slot is given back however the run or the visit ends. A run inside a run counts, too.
+    of the node. A slot is given back however the run or the visit ends. What runs inside of a run, or a visit, that has
+    a slot with the same key goes along on it: it never waits for what it is a part of.
 
     Args:
         most: How many at a time; 0 refuses all.
@@ -101,25 +102,30 @@ class ConcurrencyLimit(_Limit):
     def start(self, ctx: Context, msg: Message, /) -> Awaitable[None] | None:
         """Take a slot for the run, or wait for one. Raises: NodeFailure: when there is none."""
         key = self._key.of(ctx, msg)
+        if self.slots.is_held(key):
+            return None
         if not self._take(key):
             return self._start_later(ctx, key)
-        when_over(ctx, lambda: self.slots.give_back(key))
+        when_over(ctx, self.slots.hold(key))
         return None
 
     async def _start_later(self, ctx: Context, key: str) -> None:
         await self._wait(ctx, key)
-        when_over(ctx, lambda: self.slots.give_back(key))
+        when_over(ctx, self.slots.hold(key))
 
     async def around(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:
         """Hold a slot during the visit. Raises: NodeFailure: when there is none."""
         key = self._key.of(ctx, msg)
+        if self.slots.is_held(key):
+            return await proceed(msg)
         if not self._take(key):
             await ctx.need_loop()
             await self._wait(ctx, key)
+        release = self.slots.hold(key)
         try:
             return await proceed(msg)
         finally:
-            self.slots.give_back(key)
+            release()
 
     def _take(self, key: str) -> bool:
         try:

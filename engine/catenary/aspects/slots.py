@@ -5,11 +5,31 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from concurrent.futures import Future
+from contextvars import ContextVar
+from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from catenary.clock import Clock
+
+
+@dataclass(slots=True, eq=False)
+class _Hold:
+    """A slot that is taken, as what goes on inside sees it."""
+
+    slots: Slots
+    key: str
+    is_live: bool = True
+
+
+_holds: Final[ContextVar[tuple[_Hold, ...]]] = ContextVar("holds", default=())
+
+
+def _live_holds() -> tuple[_Hold, ...]:
+    return tuple(hold for hold in _holds.get() if hold.is_live)
 
 
 class Slots:
@@ -34,6 +54,22 @@ class Slots:
     def waiting(self, key: str = "") -> int:
         """Give how many wait for a slot of a key."""
         return len(self._waiting.get(key, ()))
+
+    def is_held(self, key: str) -> bool:
+        """Tell whether what goes on here is a part of something that has a slot, and so must not wait for one."""
+        return any(hold.slots is self and hold.key == key for hold in _live_holds())
+
+    def hold(self, key: str) -> Callable[[], None]:
+        """Have what follows here count as inside of a slot that was taken. Returns: what gives the slot back."""
+        hold = _Hold(self, key)
+        _holds.set((*_live_holds(), hold))
+
+        def release() -> None:
+            hold.is_live = False  # where the run was begun without an event loop it may still be known
+            _holds.set(_live_holds())
+            self.give_back(key)
+
+        return release
 
     def take(self, key: str) -> bool:
         """Take a slot.

@@ -12,7 +12,7 @@ from tests.cases import times
 from tests.engine.runtime.kit import definition, load
 
 from catenary import Aspect, Engine, Message
-from catenary.aspects import Caching, ConcurrencyLimit, RateLimit
+from catenary.aspects import Caching, ConcurrencyLimit, RateLimit, caching, slots
 from catenary.errors import ChainInvalid, EngineError
 from catenary.testing import FakeClock
 
@@ -245,6 +245,64 @@ async def test_a_run_that_is_stopped_before_it_begins_does_not_wait_for_an_aspec
     chain = load(Engine(aspects=[Stopping(), Waiting()]), {"n": None})
     assert (await chain.run("x")).status == "cancelled"
     assert not began
+
+
+# Runs inside of runs
+
+
+async def run_inner(ctx, msg):
+    return [("Success", end.message) for end in await ctx.run_chain("inner", msg)]
+
+
+async def begin_inner(ctx, msg):
+    await ctx.need_loop()
+    return "Success", (await ctx.chain.engine.run("inner", msg)).message
+
+
+@pytest.mark.parametrize("run", [run_inner, begin_inner])
+@pytest.mark.parametrize("cut", [{}, {"types": ["t/*"]}])
+@pytest.mark.parametrize("is_sync", [False, True])
+async def test_what_runs_inside_of_something_goes_along_on_its_slot(run, cut, is_sync):
+    limit = ConcurrencyLimit(2, queue=100, across="engine", **cut)
+    at_once = []
+
+    async def node(ctx, msg):
+        at_once.append(limit.slots.taken())
+        await asyncio.sleep(0)
+        return "Success", msg.with_data("done")
+
+    engine = Engine(aspects=[limit])
+    load(engine, {"n": node}, id="inner")
+    chain = load(engine, {"o": run})
+    runs = (asyncio.to_thread(chain.run_sync, "x") if is_sync else chain.run("x") for _ in range(6))
+    outcomes = await asyncio.wait_for(asyncio.gather(*runs), 5)
+    assert [outcome.message.text for outcome in outcomes] == ["done"] * 6
+    assert max(at_once) <= 2
+    assert not limit.slots._taken
+    await engine.close()
+
+
+async def test_one_after_the_other_in_one_task_each_takes_a_slot():
+    limit = ConcurrencyLimit(1, across="engine")
+    taken = []
+    chain = load(Engine(aspects=[limit]), {"n": lambda ctx, msg: taken.append(limit.slots.taken()) or "Success"})
+    for _ in range(3):
+        assert (await chain.run("x")).ok
+    assert taken == [1, 1, 1]
+    assert not limit.slots.is_held("")
+
+
+def test_what_a_thread_ran_before_is_forgotten():
+    async def node(ctx, msg):
+        await asyncio.sleep(0)
+        return "Success"
+
+    limit = ConcurrencyLimit(1, across="engine", types=["t/*"])
+    with Engine(aspects=[limit, ConcurrencyLimit(1), Caching("msg")]) as engine:
+        chain = load(engine, {"n": node})
+        assert all(chain.run_sync(str(number)).ok for number in range(50))
+    assert len(slots._holds.get()) <= 2
+    assert len(caching._awaited.get()) <= 1
 
 
 # Keys
