@@ -81,6 +81,10 @@ class Registry:
         chosen = (info for info in infos if category in {None, info.category})
         return [info.type for info in sorted(chosen, key=lambda info: (info.category, info.order, info.type))]
 
+    def own_types(self) -> set[Found]:
+        """Give the components that were registered in this registry alone."""
+        return set(self._own.values())
+
     def categories(self) -> list[str]:
         """Give the categories that have components, sorted."""
         return sorted({info_of(component).category for component in self._all().values()})

@@ -9,6 +9,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from catenary.errors import EngineError
+from catenary.replaced import ReplacedChain
+from catenary.shared.component import SharedComponent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -74,6 +76,7 @@ class ChainFunction:
         recipe = self._recipe
         if not recipe:
             recipe = _pickled(_recipe_of(self.chain, self._make_engine))
+            _pickled({"id": self.chain_id, "on_error": self._on_error, **self._options})
         return {**self.__dict__, "_chain": None, "_make_engine": None, "_recipe": recipe}
 
     def __repr__(self) -> str:
@@ -82,8 +85,16 @@ class ChainFunction:
 
 def _recipe_of(chain: Chain, make_engine: Callable[[], Engine] | None) -> dict[str, Any]:
     """Give what it takes to build the chain again, and the others that it may run."""
+    if chain.retired:
+        chain = chain.successor()
+    if make_engine is None and (missing := _left_behind(chain)):
+        raise EngineError(
+            f"the chain {chain.id!r} cannot be sent to another process: it needs {missing}, which this engine has",
+            hint="use chain.as_function(engine=make_engine), where a function of a module makes an engine that has it",
+        )
     others = [(other.id, other.to_dict()) for other in chain.engine.chains.values() if other.id != chain.id]
     recipe: dict[str, Any] = {"id": chain.id, "chain": chain.to_dict(), "make": make_engine}
+    recipe["instead"] = chain.replacements.runs if isinstance(chain, ReplacedChain) else {}
     if make_engine is None:
         recipe["others"] = others
         recipe["settings"] = _settings_of(chain)
@@ -91,6 +102,21 @@ def _recipe_of(chain: Chain, make_engine: Callable[[], Engine] | None) -> dict[s
         recipe["functions"] = dict(chain.engine.functions)
         recipe["tools"] = dict(chain.engine.tools)
     return recipe
+
+
+def _left_behind(chain: Chain) -> str:
+    """Name what a chain, or one that it may run, needs of its engine and no recipe carries; empty for nothing."""
+    engine = chain.engine
+    own = engine.registry.own_types()
+    for one in (chain, *engine.chains.values()):
+        for step in one.compiled.steps:
+            if type(step.component) in own:
+                return f"the component type {step.node.type!r}"
+            component: Any = step.component
+            borrowed = component.reference if isinstance(component, SharedComponent) else None
+            if borrowed is not None and borrowed not in one.compiled.by_id:
+                return f"the shared resource {borrowed!r}"
+    return ""
 
 
 def _settings_of(chain: Chain) -> dict[str, Any]:
@@ -142,6 +168,11 @@ def _chain_of(recipe: bytes) -> Chain:
 
 
 def _build(recipe: dict[str, Any]) -> Chain:
+    chain = _loaded(recipe)
+    return chain.replacing(recipe["instead"]) if recipe["instead"] else chain
+
+
+def _loaded(recipe: dict[str, Any]) -> Chain:
     if recipe["make"] is not None:
         engine: Engine = recipe["make"]()
         present = engine.chains.get(recipe["id"])

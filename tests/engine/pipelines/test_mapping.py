@@ -14,7 +14,9 @@ from tests.cases import times
 from tests.engine.runtime.kit import blocking, load, ways
 
 from catenary import SUCCESS, ChainDefaults, Engine, EngineError, Message, NodeError
+from catenary.component import Config, option, register
 from catenary.pipelines.mapping import _AHEAD
+from catenary.shared import SharedComponent
 
 
 def doubled(ctx, msg):
@@ -296,6 +298,13 @@ def test_plain_loop_knows_the_same_ways_with_errors(engine):
 
 # As a function
 
+
+class AtConfig(Config):
+    """Where it is."""
+
+    at: str = option("", help="Where it is.", ref="primary")
+
+
 FILTER = {
     "ruleChain": {"id": "hot"},
     "metadata": {"nodes": [{"id": "t", "type": "exprTransform", "configuration": {"expr": "msg + global.more"}}]},
@@ -308,6 +317,24 @@ FAILS = {
     "ruleChain": {"id": "fails"},
     "metadata": {"nodes": [{"id": "f", "type": "functions", "configuration": {"functionName": "none"}}]},
 }
+
+
+@register("tests/mapping_lender", category="action")
+class Lender(SharedComponent[AtConfig, str]):
+    """Lends a text."""
+
+    lends = str
+
+    def connect(self, ctx):
+        """Connect."""
+        return self.config.at
+
+    def run(self, ctx, msg):
+        """Pass on."""
+        return SUCCESS
+
+
+LENDER = {"id": "lender", "type": "tests/mapping_lender", "configuration": {"at": "here"}}
 
 
 def make_engine():
@@ -345,6 +372,49 @@ def test_engine_of_another_process_may_be_made_by_a_function():
         assert pickle.loads(pickle.dumps(chain.as_function(engine=make_engine)))(1) == 1001
         with pytest.raises(EngineError, match="cannot be sent to another process: host"):
             pickle.dumps(chain.as_function())
+
+
+def test_what_only_the_engine_has_is_told_with_the_way_round_it():
+    inner = {
+        "ruleChain": {"id": "i"},
+        "metadata": {"nodes": [{"id": "a", "type": "exprTransform", "configuration": {"expr": "msg"}}]},
+    }
+    with Engine() as engine:
+        engine.register_component("own/type", inner)
+        run = engine.load(
+            {"ruleChain": {"id": "o"}, "metadata": {"nodes": [{"id": "a", "type": "own/type"}]}}
+        ).as_function()
+        with pytest.raises(EngineError, match="it needs the component type 'own/type', which this engine has") as told:
+            pickle.dumps(run)
+    assert "as_function(engine=make_engine)" in told.value.hint
+    with Engine() as engine:
+        engine.shared.load({"metadata": {"nodes": [LENDER]}})
+        borrower = {**LENDER, "id": "b", "configuration": {"at": "ref://lender"}}
+        run = engine.load({"ruleChain": {"id": "o"}, "metadata": {"nodes": [borrower]}}).as_function()
+        with pytest.raises(EngineError, match="it needs the shared resource 'lender', which this engine has"):
+            pickle.dumps(run)
+
+
+def test_functions_that_stand_in_for_nodes_go_with_the_chain():
+    with Engine({"more": 1}) as engine:
+        run = engine.load(FILTER).replacing({"t": registered}).as_function()
+        assert (run(2), pickle.loads(pickle.dumps(run))(2)) == (6, 6)
+
+
+def test_other_processes_get_the_version_in_service():
+    with Engine({"more": 1}) as engine:
+        run = engine.load(FILTER).as_function()
+        again = {"id": "t", "type": "exprTransform", "configuration": {"expr": "msg - 1"}}
+        engine.reload({**FILTER, "metadata": {"nodes": [again]}})
+        assert (run(2), pickle.loads(pickle.dumps(run))(2)) == (1, 1)
+
+
+def test_what_cannot_be_sent_is_named():
+    with Engine({"more": 1}) as engine:
+        chain = engine.load(FILTER)
+        for name, function in {"on_error": lambda item, outcome: None, "on_end": lambda *end: None}.items():
+            with pytest.raises(EngineError, match=f"cannot be sent to another process: {name}: "):
+                pickle.dumps(chain.as_function(**{name: function}))
 
 
 def test_function_raises_or_gives_nothing_for_a_run_that_fails():
