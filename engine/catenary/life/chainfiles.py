@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,7 +29,17 @@ def chain_files(folder: Path) -> Iterator[Path]:
         for name in sorted(names):
             is_hidden = name.startswith(".")
             if not is_hidden and Path(name).suffix.lower() in SUFFIXES and not name.lower().endswith(_TESTS):
-                yield Path(where, name)
+                path = Path(where, name)
+                if _may_be_read(path):
+                    yield path
+
+
+def _may_be_read(path: Path) -> bool:
+    """Tell whether something in a folder is no pipe, socket or device: reading one might never end."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return True  # reading it says what is wrong
 
 
 def may_be_chain(path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -60,6 +61,14 @@ def test_what_is_no_chain_is_left_out(engine, tmp_path):
     assert report.ok
     assert list(report.chains) == ["one"]
     assert report.skipped == (str(tmp_path / "list.yaml"), str(tmp_path / "package.json"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_pipe_with_the_name_of_a_chain_holds_up_nobody(engine, tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    write(tmp_path, one_json=text("one"))
+    report = engine.load_folder(tmp_path)
+    assert (list(report.chains), report.problems, report.skipped) == (["one"], {}, ())
 
 
 def test_broken_file_does_not_keep_the_others_out(engine, tmp_path):
