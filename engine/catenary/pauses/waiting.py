@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import CancelledError
 from collections import OrderedDict
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -171,6 +172,8 @@ class Pauses:
     def _pause(self, ctx: Context, ask: Ask, message: Message) -> Pause:
         run = ctx._run
         assert run is not None
+        masked = ctx.chain.engine.masker.text
+        ask = replace(ask, title=masked(ask.title), prompt=masked(ask.prompt))
         now = ctx.clock.time_ms()
         expires = None if ask.timeout_s is None else now + round(ask.timeout_s * 1000)
         carried = run.root.scope.get(Carried) if run.parent is None else None

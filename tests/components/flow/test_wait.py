@@ -431,3 +431,12 @@ async def test_visits_of_a_run_that_is_put_off_stand_at_their_node_as_paused(loa
     ]
     left = [(one.node_id, one.relations, one.error) for one in heard if isinstance(one, NodeFinished)]
     assert left == ([("w", ("Paused",), ""), ("l", ("Paused",), "")] if is_heard else [])
+
+
+async def test_a_question_shows_no_secret(engine: Engine, load: Load) -> None:
+    engine.masker.add("hunter22")
+    run = await begun(load([("w:wait", {"title": "T ${msg.key}", "prompt": "P ${msg.key}"})]), {"key": "hunter22"})
+    (pause,) = engine.pauses
+    assert (pause.title, pause.prompt) == ("T ****", "P ****")
+    await engine.answer(pause.run_id, "w")
+    assert (await run).message.value == {"key": "hunter22"}
