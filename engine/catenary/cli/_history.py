@@ -63,10 +63,8 @@ def moment_of(text: str, option: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        days = text.removesuffix("d")
         try:
-            seconds = float(days) * 86400 if days != text and days.isdigit() else duration_s(text)
-            return datetime.now(UTC) - timedelta(seconds=seconds)
+            return datetime.now(UTC) - timedelta(seconds=duration_s(text))
         except (ValueError, OverflowError):
             hint = "write a length of time such as 30m, 2h or 7d, or a date such as 2026-01-31 or 2026-01-31T14:00"
             raise click.BadParameter(f"{text!r} is no moment; {hint}", param_hint=f"'{option}'") from None

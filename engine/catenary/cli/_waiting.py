@@ -81,6 +81,8 @@ class Waiting:
 
 def lines_of(pause: Pause) -> list[str]:
     """Tell what is asked, in lines for a person."""
+    from catenary.cli._history import moment_text
+
     name = f" ({pause.title})" if pause.title else ""
     lines = [f"{click.style('waiting', fg='yellow', bold=True)}: node {pause.node_id!r}{name} of run {pause.run_id}"]
     lines += [f"  {line}" for line in pause.prompt.splitlines()]
@@ -89,7 +91,7 @@ def lines_of(pause: Pause) -> list[str]:
     if pause.answerers:
         lines.append(f"  may answer: {', '.join(pause.answerers)}")
     if pause.expires_ms is not None:
-        lines.append(f"  until: {_time(pause.expires_ms)}")
+        lines.append(f"  until: {moment_text(pause.expires_ms)}")
     if pause.inside:
         lines.append(f"  must be answered while this program runs: {pause.inside}")
     return lines
@@ -109,9 +111,3 @@ def command_of(pause: Pause, store: str | Path | None) -> str:
     if store:
         parts += ["--store", os.fspath(store)]
     return shlex.join(parts)
-
-
-def _time(milliseconds: int) -> str:
-    from datetime import datetime
-
-    return datetime.fromtimestamp(milliseconds / 1000).astimezone().isoformat(sep=" ", timespec="seconds")
