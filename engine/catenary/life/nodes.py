@@ -35,7 +35,8 @@ def with_node(chain: Json, node: dict[str, Json] | str, file: str) -> tuple[Docu
     path = paths.get(node_id)
     if path is None:
         known = ", ".join(map(repr, paths)) or "none"
-        raise EngineError(f"node id={node_id} not found", hint=f"nodes of {document.definition.id!r}: {known}")
+        text = f"node id={node_id} not found" if node_id else "the node to replace has no id"
+        raise EngineError(text, hint=f"nodes of {document.definition.id!r}: {known}")
     cast("list[Json]", value_at(document.value, path[:-1]))[cast("int", path[-1])] = given
     return read(cast("dict[str, Json]", document.value), file=file), node_id
 

@@ -96,6 +96,13 @@ def test_reload_of_an_unknown_node_names_the_known_ones(engine, log):
     assert engine.get("c").version == 1
 
 
+def test_reload_of_a_node_without_id_says_so(engine, log):
+    engine.load(chain_of(["a1"]))
+    with pytest.raises(EngineError, match=r"^the node to replace has no id$") as caught:
+        engine.reload_node("c", {"type": "t/life"})
+    assert "'a'" in caught.value.hint
+
+
 @pytest.mark.parametrize("empty", ["", "  ", {}])
 def test_reload_of_a_node_without_text_says_so(engine, log, empty):
     engine.load(chain_of(["a1"]))
