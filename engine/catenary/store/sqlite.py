@@ -190,7 +190,7 @@ class Database:
                 f"the store {self.path} is in use: another process has been writing for more than {self._busy_s:g} s",
                 hint="try again when it is done",
             )
-        if "malformed" in reason or "not a database" in reason:
+        if any(sign in reason for sign in ("malformed", "not a database", "already exists")):
             return StoreError(
                 f"the store {self.path} is damaged or no SQLite file: {reason}",
                 hint="move the file away, or name another one with --store; a new one is made when a run is recorded",

@@ -233,3 +233,12 @@ def test_a_program_that_forgets_to_close_loses_nothing(file: Path, database: Dat
     """)
     subprocess.run([sys.executable, "-c", program, str(file)], check=True)
     assert len(numbers(database)) == 100
+
+
+def test_a_file_whose_tables_are_not_listed_is_damaged(tmp_path: Path) -> None:
+    database = Database(tmp_path / "a.db")
+    database.migrate("one", [["CREATE TABLE one (x)"]])
+    database.write(lambda connection: connection.execute("DELETE FROM owners"))
+    with pytest.raises(StoreError, match="is damaged"):
+        database.migrate("one", [["CREATE TABLE one (x)"]])
+    database.close()
