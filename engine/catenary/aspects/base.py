@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypedDict, cast
 
-from catenary.errors import CatenaryError
+from catenary.errors import CatenaryError, EngineError
 from catenary.relation import FAILURE, Failed, NodeFailure
 
 if TYPE_CHECKING:
@@ -84,7 +84,14 @@ class Aspect:
     leaves_out: frozenset[str] = frozenset()
 
     def place(self, cut: Cut) -> None:
-        """Set where it applies, for an `__init__` that takes `**cut`; a single text stands for a list of one."""
+        """Set where it applies, for an `__init__` that takes `**cut`; a single text stands for a list of one.
+
+        Raises:
+            EngineError: When something else than `types`, `nodes`, `chains` and `order` is given.
+        """
+        unknown = next((name for name in cut if name not in Cut.__annotations__), None)
+        if unknown is not None:
+            raise EngineError(f"{unknown!r} says not where an aspect applies", hint="use types, nodes, chains, order")
         for name in ("types", "nodes", "chains"):
             given = cut.get(name)
             if given is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import inspect
+from typing import TYPE_CHECKING, Any, Final
 
 from catenary.aspects.base import Aspect
 from catenary.errors import EngineError
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from catenary.aspects.base import Cut
+
+_ARGUMENTS: Final = {
+    "before": ("ctx", "msg", "relation"),
+    "around": ("ctx", "msg", "proceed"),
+    "after": ("ctx", "msg", "relation", "error"),
+}
 
 
 class FunctionAspect(Aspect):
@@ -25,5 +32,20 @@ class FunctionAspect(Aspect):
     def __init__(self, point: str, function: Callable[..., Any], cut: Cut) -> None:
         if not callable(function):
             raise EngineError(f"{function!r} cannot be called, so it cannot be woven {point!r} nodes")
+        arguments = _ARGUMENTS[point]
+        if not _takes(function, len(arguments)):
+            name = getattr(function, "__name__", function)
+            raise EngineError(f"{name!r} cannot be called with ({', '.join(arguments)}), as is done {point} nodes")
         self.place(cut)
         setattr(self, point, function)  # called as it is, without a frame between
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Tell whether a function can be called with so many arguments; one that does not say, can."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # some of those that are not written in Python
+        return True
+    return True

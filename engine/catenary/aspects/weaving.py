@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from catenary.aspects.base import Aspect, covers, has
+from catenary.errors import EngineError
 from catenary.message import Message
 from catenary.relation import Failed, Relation, fail
 from catenary.runtime.emission import completed, failure, is_pair, pairs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from catenary.chain import Chain
     from catenary.component import Component
@@ -268,15 +269,52 @@ def _around(around: Point, run: Runs) -> Runs:
 
 def _around_async(around: Point, run: Runs) -> Runs:
     async def awaited(ctx: Context, message: Message) -> Any:
-        async def proceed(other: Message) -> Any:
-            if other is message:
+        async def proceed(msg: Message) -> Any:
+            if ctx._crew is None:
+                raise EngineError("proceed() was called after the visit was over", hint="await it before you return")
+            if msg is message:
                 return await run(ctx, message)
-            return completed(await run(ctx, checked(other)), other)
+            return completed(await run(ctx, checked(msg)), msg)
 
-        emission = around(ctx, message, proceed)
-        return await emission if hasattr(emission, "__await__") else emission
+        return await around(ctx, message, proceed)
 
-    return awaited
+    async def passed_on(ctx: Context, message: Message) -> Any:
+        going: list[Coroutine[Any, Any, Any]] = []
+
+        def proceed(msg: Message) -> Any:
+            going.append(run(ctx, message) if msg is message else changed(msg))
+            return going[-1]
+
+        async def changed(msg: Message) -> Any:
+            return completed(await run(ctx, checked(msg)), msg)
+
+        try:
+            emission = around(ctx, message, proceed)
+            if hasattr(emission, "__await__"):
+                emission = await emission
+        except BaseException as error:
+            if _dropped(going) and isinstance(error, Exception):
+                raise _not_passed_on(around) from error
+            raise
+        if _dropped(going):
+            raise _not_passed_on(around)
+        return emission
+
+    return awaited if is_async(around) else passed_on
+
+
+def _dropped(going: list[Coroutine[Any, Any, Any]]) -> bool:
+    """Tell whether some of the coroutines have never begun, and close those."""
+    left = [one for one in going if inspect.iscoroutine(one) and inspect.getcoroutinestate(one) == "CORO_CREATED"]
+    for one in left:
+        one.close()
+    return bool(left)
+
+
+def _not_passed_on(around: Point) -> EngineError:
+    name = getattr(around, "__name__", around)
+    told = f"{name!r} is a plain def and did not pass on what proceed() gave, but the node is an awaited one"
+    return EngineError(told, hint="write async def, and await proceed(msg)")
 
 
 def checked(given: Any) -> Message:
