@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
+from catenary.jsontext import writable
 from catenary.message import Message
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ def _camel(name: str) -> str:
 
 def _plain(value: Any) -> Json:
     if isinstance(value, Message):
-        return value.to_dict()
+        return value.writable().to_dict()
     if isinstance(value, tuple):
         return [_plain(item) for item in cast("tuple[Any, ...]", value)]
-    return dict(value) if isinstance(value, Mapping) else value  # type: ignore[arg-type]
+    return writable(dict(value)) if isinstance(value, Mapping) else value  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ Both give the same: integers of any size survive, `NaN` and `Infinity` are refus
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,3 +122,28 @@ else:
         return text if text.isascii() else _escaped(text)
 
     loads, dumps, dumps_in_order = _fast_loads, _fast_dumps, _fast_dumps_in_order
+
+
+_MOST_BITS: Final = 14_000  # Python writes no larger number in digits
+
+
+def writable(value: Any) -> Json:
+    """Give a value itself when it is JSON; or one in which what JSON has no form for is as Python shows it."""
+    try:
+        dumps(value)
+    except (TypeError, ValueError):
+        return _writable(value)
+    except RecursionError:
+        return f"a value nested too deeply, of type {type(value).__name__}"
+    return value
+
+
+def _writable(value: Any) -> Json:
+    if isinstance(value, dict):
+        return {str(key): _writable(item) for key, item in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_writable(item) for item in cast("list[Any]", value)]
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"a whole number of {value.bit_length()} bits"
+    is_json = value is None or isinstance(value, (str, int)) or (isinstance(value, float) and isfinite(value))
+    return value if is_json else repr(value)

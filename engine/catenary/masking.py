@@ -77,12 +77,10 @@ class Masker:
         pattern = self._pattern
         if pattern is None:
             return message
+        message = message.writable()
         metadata = {key: self.value(value) for key, value in message.metadata.items()}
         masked = message if metadata == message.metadata else message.with_metadata(metadata)
-        try:
-            text = message.text
-        except (TypeError, ValueError):  # data that cannot be written cannot be told either
-            return masked
+        text = message.text
         if pattern.search(text) is None:
             return masked
         return masked.with_data(pattern.sub(MASK, text))

@@ -9,7 +9,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from catenary.jsontext import Json, dumps, loads
+from catenary.jsontext import Json, dumps, loads, writable
 
 if TYPE_CHECKING:
     from typing import Self
@@ -230,6 +230,20 @@ class Message:
     def without(self, *keys: str) -> Self:
         """Give the message without these metadata keys."""
         return self.with_metadata({key: value for key, value in self._metadata.items() if key not in keys})
+
+    def writable(self) -> Message:
+        """Give the message itself; or one in which data and metadata that are no JSON are as Python shows them.
+
+        What tells of a message goes by this one: a number that is none must not keep a whole run from being told of.
+        """
+        made = self
+        try:
+            _ = self.data
+        except (TypeError, ValueError, RecursionError):
+            made = self.with_data(writable(self.value))
+        metadata = self._metadata
+        odd = {key: shown for key, value in metadata.items() if (shown := writable(value)) is not value}
+        return made.put_all(odd) if odd else made
 
     def to_dict(self) -> dict[str, Json]:
         """Give the wire form: `{"ts", "id", "dataType", "type", "data", "metadata"}`.

@@ -6,6 +6,7 @@ import logging
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
+from catenary.jsontext import writable
 from catenary.message import metadata_text
 
 if TYPE_CHECKING:
@@ -86,17 +87,18 @@ def node_log(visit: Visit) -> dict[str, Json]:
         `relationType` are those of the last one, and `sent` has all of them.
     """
     sent: list[dict[str, Json]] = [
-        {"relationType": relation, "outMsg": cast("Json", message.to_dict())} for relation, message in visit.sent
+        {"relationType": relation, "outMsg": cast("Json", message.writable().to_dict())}
+        for relation, message in visit.sent
     ]
     last = sent[-1] if sent else {"relationType": "", "outMsg": None}
     took = visit.duration_s
     log: dict[str, Json] = {
         "nodeId": visit.node_id,
-        "inMsg": cast("Json", visit.message.to_dict()),
+        "inMsg": cast("Json", visit.message.writable().to_dict()),
         "outMsg": last["outMsg"],
         "relationType": last["relationType"],
         "err": visit.error,
-        "logItems": [{"name": name, "data": dict(data)} for name, data in visit.items],
+        "logItems": [{"name": name, "data": writable(dict(data))} for name, data in visit.items],
         "startTs": visit.started_ms,
         "endTs": None if took is None else visit.started_ms + round(took * 1000),
         "number": visit.number,

@@ -105,9 +105,14 @@ def test_short_values_and_templates_are_left_alone():
     assert not Masker(["ab", "${global.key}", 1, None, {"x": [True]}])
 
 
-def test_data_that_cannot_be_written_is_left_as_it_is():
-    message = Message({"x": object()})
-    assert Masker(["secret"]).message(message) is message
+def test_secrets_in_data_that_is_no_json_are_masked_in_what_is_shown_of_it():
+    message = Message({"x": float("nan"), "y": ["a secret"]}, metadata={"z": ["secret", float("inf")]})
+    masked = Masker(["secret"]).message(message)
+    assert masked.value == {"x": "nan", "y": ["a ****"]}
+    assert dict(masked.metadata) == {"z": ["****", "inf"]}
+
+
+def test_lists_of_secrets_are_taken_apart():
     assert Masker([["one-secret"]]).text("one-secret") == MASK
 
 

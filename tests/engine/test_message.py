@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -216,3 +217,33 @@ def test_metadata_text():
 def test_a_malformed_wire_form_is_told(wire, text):
     with pytest.raises(ValueError, match=text):
         Message.from_dict(wire)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"a": [float("nan"), 1, None], 2: {3}}, {"2": "{3}", "a": ["nan", 1, None]}),
+        (float("-inf"), "-inf"),
+        ({"n": 10**5000, "m": 10**4000}, {"n": "a whole number of 16610 bits", "m": 10**4000}),
+        ((1, b"x"), [1, "b'x'"]),
+    ],
+)
+def test_what_json_has_no_form_for_is_writable_as_python_shows_it(value, shown):
+    message = Message(value, metadata={"n": float("nan"), "t": "text", "m": [1]}).writable()
+    assert message.value == shown
+    assert dict(message.metadata) == {"n": "nan", "t": "text", "m": [1]}
+    assert message.text == (
+        shown if isinstance(shown, str) else json.dumps(shown, separators=(",", ":"), sort_keys=True)
+    )
+
+
+def test_data_nested_too_deeply_is_writable_as_a_word():
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert Message(deep).writable().value == "a value nested too deeply, of type list"
+
+
+def test_a_message_that_is_json_is_writable_itself():
+    message = Message({"a": 1}, metadata={"n": 2**80, "s": "\ud800"})
+    assert message.writable() is message

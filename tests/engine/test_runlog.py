@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.engine.runtime.kit import definition
 
-from catenary import SUCCESS, Engine
+from catenary import SUCCESS, Component, Engine, register
 from catenary.defaults import ChainDefaults
+from catenary.recording import MemoryRecorder, RunRecord
 from catenary.runlog import run_log_mode, snapshot
+
+
+@register("runlog/odd", category="test")
+class Odd(Component):
+    """Send and report what is no JSON."""
+
+    def run(self, ctx, msg):
+        ctx.notify("odd", value=float("nan"))
+        return "Success", msg.with_data({"n": float("nan"), "of": "swordfish"}).put("n", float("inf"))
 
 
 def looped():
@@ -79,3 +91,15 @@ def test_an_unknown_mode_is_off_with_a_warning(engine, caplog):
     chain = engine.load(written)
     assert run_log_mode(chain.definition, "detail") == "off"
     assert "unknown run log mode" in caplog.text
+
+
+def test_a_number_that_is_none_keeps_no_run_from_being_told_of(engine):
+    written = {"ruleChain": {"id": "c"}, "metadata": {"nodes": [{"id": "a", "type": "runlog/odd"}]}}
+    events, recorder = [], MemoryRecorder()
+    engine.masker.add("swordfish")
+    engine.load(written).run_sync("x", recorder=recorder, listener=lambda event: events.append(event.to_dict()))
+    record = recorder.records[0]
+    told = [json.dumps(one, allow_nan=False) for one in (record.to_dict(), snapshot(record), events)]
+    assert RunRecord.from_dict(json.loads(told[0])) == record
+    assert "nan" in told[0]
+    assert [text for text in told if "****" not in text or "swordfish" in text] == []

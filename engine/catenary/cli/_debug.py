@@ -56,6 +56,7 @@ class DebugLines:
         """Write the line of one event."""
         if self._is_silent:
             return
+        message = message.writable()
         node = node_id if chain_id == self._chain_id else f"{chain_id}:{node_id}"
         way = str(relation)
         if way:

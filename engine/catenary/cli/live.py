@@ -67,7 +67,7 @@ class Trace:
 
     def _run_start(self, event: Any) -> str:
         return click.style(
-            f"run {event.run_id} of chain {event.chain_id!r}: {shortened(event.message.text)}", bold=True
+            f"run {event.run_id} of chain {event.chain_id!r}: {shortened(event.message.writable().text)}", bold=True
         )
 
     def _node_start(self, event: Any) -> str | None:
@@ -77,13 +77,13 @@ class Trace:
             self._muted.add(visit)
             return None
         self._depths[visit] = self._depth(event)
-        self._data[visit] = event.message
+        message = self._data[visit] = event.message.writable()
         shown = f"{click.style(event.node_id, fg='cyan')} ({node_type})" if node_type else event.node_id
         way = f" from {event.sender} by {relation_text(event.relation)}" if event.sender else ""
-        return f"> {shown}{way}: {shortened(event.message.text)}"
+        return f"> {shown}{way}: {shortened(message.text)}"
 
     def _node_emit(self, event: Any) -> str:
-        return f"~ {event.node_id} sends {relation_text(event.relation)}: {shortened(event.message.text)}"
+        return f"~ {event.node_id} sends {relation_text(event.relation)}: {shortened(event.message.writable().text)}"
 
     def _node_end(self, event: Any) -> str | None:
         visit = (event.run_id, event.visit)
@@ -93,7 +93,7 @@ class Trace:
         ways = [
             relation_text(relation)
             + ("" if got is not None and message.data == got.data else f" {shortened(message.text)}")
-            for relation, message in zip(event.relations, event.messages, strict=False)
+            for relation, message in zip(event.relations, (sent.writable() for sent in event.messages), strict=False)
         ]
         error = f": {click.style(shortened(event.error), fg='red')}" if event.error else ""
         return f"< {event.node_id} by {', '.join(ways) or 'nothing'} in {took_text(event.duration_s)}{error}"

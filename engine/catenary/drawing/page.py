@@ -132,8 +132,8 @@ def _nodes(
 
 def _visit(visit: Visit) -> dict[str, str]:
     took = "" if visit.duration_s is None else f", {duration_text(visit.duration_s)}"
-    lines = [f"in: {_cut(visit.message.text)}"]
-    lines += [f"{relation}: {_cut(message.text)}" for relation, message in visit.sent]
+    lines = [f"in: {_cut(visit.message.writable().text)}"]
+    lines += [f"{relation}: {_cut(message.writable().text)}" for relation, message in visit.sent]
     return {"title": f"Visit {visit.number}{took}", "error": visit.error, "text": "\n".join(lines)}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+from catenary.jsontext import writable
 from catenary.message import Message
 from catenary.recording import RecordStatus, RunRecord, Visit
 from catenary.relation import NodeFailure
@@ -27,12 +28,12 @@ def visit_to_dict(visit: Visit) -> dict[str, Json]:
         "nodeType": visit.node_type,
         "relation": visit.relation,
         "sender": visit.sender,
-        "message": visit.message.to_dict(),
+        "message": visit.message.writable().to_dict(),
         "startedMs": visit.started_ms,
         "durationS": visit.duration_s,
-        "sent": [{"relation": relation, "message": message.to_dict()} for relation, message in visit.sent],
+        "sent": [{"relation": relation, "message": message.writable().to_dict()} for relation, message in visit.sent],
         "error": visit.error,
-        "items": [{"name": name, "data": dict(data)} for name, data in visit.items],
+        "items": [{"name": name, "data": writable(dict(data))} for name, data in visit.items],
         "bytesIn": visit.bytes_in,
         "bytesOut": visit.bytes_out,
     }
@@ -69,7 +70,7 @@ def record_to_dict(record: RunRecord) -> dict[str, Json]:
         "chainId": record.chain_id,
         "chainVersion": record.chain_version,
         "definition": dict(record.definition),
-        "message": record.message.to_dict(),
+        "message": record.message.writable().to_dict(),
         "startedMs": record.started_ms,
         "endedMs": record.ended_ms,
         "status": record.status,
@@ -106,7 +107,7 @@ def _end_to_dict(end: End) -> dict[str, Json]:
     return {
         "nodeId": end.node_id,
         "relation": None if end.is_silent else str(end.relation),
-        "message": end.message.to_dict(),
+        "message": end.message.writable().to_dict(),
         "error": None if end.error is None else str(end.error),
         "gated": end.gated,
     }
