@@ -32,10 +32,14 @@ def component(node_type: str, into: str | None, category: str, package: str) -> 
       catenary new component acme/doorState
       catenary new component dedupe --into packages/dedupe --category filter
     """
+    from catenary.errors import EngineError
     from catenary.registry import Registry
     from catenary.scaffold import Names, component_files
 
-    names = Names.of(node_type, category, package)
+    try:
+        names = Names.of(node_type, category, package)
+    except EngineError as error:
+        raise click.UsageError(f"{error}: {error.hint}") from None
     if Registry().find(node_type) is not None:
         raise click.UsageError(f"there is a component {node_type!r} already; choose another name")
     folder = Path(into or names.project)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _HERE: Final = Path(__file__).parent
 _TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:/[A-Za-z][A-Za-z0-9]*)*")
+_CATEGORY: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_PROJECT: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)*")
 _SUFFIX: Final = ".tmpl"
 
 
@@ -37,18 +40,26 @@ class Names:
         """Make the names that are not given.
 
         Raises:
-            EngineError: When the type is no name for a component.
+            EngineError: When one of them is no name for such a thing.
         """
-        if not _TYPE.fullmatch(type_name):
-            raise EngineError(
-                f"{type_name!r} is no name for a component",
-                hint="write letters and digits in camelCase, with `/` for a namespace, such as acme/doorState",
-            )
+        _need(_TYPE, type_name, "a component", "write letters and digits in camelCase, such as acme/doorState")
         words = _words(type_name)
-        if keyword.iskeyword(words[-1]):
-            raise EngineError(f"{type_name!r} is no name for a component", hint="its last word is a word of Python")
-        made = "-".join(words if "/" in type_name else ["catenary", *words])
-        return cls(type_name, category, project or made)
+        last = _words(type_name.rpartition("/")[2])
+        if keyword.iskeyword("_".join(last)):
+            raise _refused(type_name, "a component", "it is a word of Python")
+        if last[0].startswith("test"):
+            raise _refused(type_name, "a component", "pytest takes a class called so for a test; begin otherwise")
+        _need(_CATEGORY, category, "a category", "write letters and digits, such as `transform`")
+        names = cls(type_name, category, project or "-".join(words if "/" in type_name else ["catenary", *words]))
+        _need(_PROJECT, names.project, "a package", "write letters, digits and dashes, such as acme-door-state")
+        if keyword.iskeyword(names.module) or names.module in {*sys.stdlib_module_names, "catenary", "pytest"}:
+            raise _refused(names.project, "a package", "Python has a module or a word of that name; choose another")
+        return names
+
+    @property
+    def module(self) -> str:
+        """The name by which the package is imported."""
+        return re.sub(r"\W", "_", self.project)
 
     @property
     def marks(self) -> Mapping[str, str]:
@@ -60,11 +71,20 @@ class Names:
             "TYPE": self.type,
             "CATEGORY": self.category,
             "PROJECT": self.project,
-            "MODULE": re.sub(r"\W", "_", self.project),
+            "MODULE": self.module,
             "SNAKE": "_".join(last),
             "CLASS": "".join(word.capitalize() for word in last),
             "CATENARY": __version__,
         }
+
+
+def _need(pattern: re.Pattern[str], name: str, what: str, hint: str) -> None:
+    if not pattern.fullmatch(name):
+        raise _refused(name, what, hint)
+
+
+def _refused(name: str, what: str, hint: str) -> EngineError:
+    return EngineError(f"{name!r} is no name for {what}", hint=hint)
 
 
 def _words(name: str) -> list[str]:

@@ -100,10 +100,23 @@ def test_names_are_made_of_the_type(type_name: str, project: str, module: str, n
     assert not [path for path, text in files.items() if "@@" in path + text]
 
 
-@pytest.mark.parametrize("type_name", ["", "1a", "a b", "a/", "x-y", "acme/class"])
+@pytest.mark.parametrize("type_name", ["", "1a", "a b", "a/", "x-y", "acme/class", "acme/test"])
 def test_what_cannot_be_a_name_is_refused(type_name: str) -> None:
     with pytest.raises(EngineError, match="is no name for a component"):
         Names.of(type_name)
+
+
+@pytest.mark.parametrize("package", ["My Pkg!", "class", "1st", "../up", "json", "catenary"])
+def test_what_cannot_be_imported_is_no_name_of_a_package(package: str) -> None:
+    with pytest.raises(EngineError, match="is no name for a package"):
+        Names.of("acme/doorState", project=package)
+
+
+def test_a_wrong_name_is_wrong_usage(call: Call, tmp_path: Path) -> None:
+    for wrong in (("acme/2x",), ("acme/x", "--category", 'a "b"'), ("acme/x", "--package", "json")):
+        result = call("new", "component", *wrong, "--into", tmp_path / "new")
+        assert (result.exit_code, "is no name for a" in result.stderr) == (2, True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_nothing_is_overwritten_and_no_name_is_taken_twice(call: Call, tmp_path: Path) -> None:
