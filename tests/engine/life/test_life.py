@@ -656,6 +656,25 @@ async def test_sub_run_that_was_asked_for_before_a_reload_takes_the_new_version(
     assert outcome.raise_for_error().message.value == ["b", "b"]
 
 
+async def test_sub_run_of_a_chain_that_is_replaced_as_it_is_looked_up_takes_the_new_version(engine, monkeypatch):
+    load(engine, {"a": Kind("t/notClosed")}, id="inner")
+    look_up = engine.get
+
+    def outrun(name):
+        found = look_up(name)
+        if name == "inner" and found.version == 1:  # as another thread may
+            engine.reload(definition({"b": Kind("t/notClosed")}, id="inner"))
+        return found
+
+    async def outer(ctx, msg):
+        [end] = await ctx.run_chain("inner", msg)
+        return SUCCESS, msg.with_data(end.node_id)
+
+    load(engine, {"o": outer}, id="outer")
+    monkeypatch.setattr(engine, "get", outrun)
+    assert (await engine.run("outer", "x")).raise_for_error().message.text == "b"
+
+
 async def test_version_is_kept_open_while_a_sub_run_is_on_it(engine):
     entered, leave = asyncio.Event(), asyncio.Event()
 
