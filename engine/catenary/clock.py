@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Timer(Protocol):
+    """A call that is to come."""
+
+    def when(self) -> float:
+        """Give the time of the call on the monotonic clock."""
+        ...
+
+    def cancel(self) -> None:
+        """Let the call not come."""
+        ...
 
 
 class Clock(Protocol):
@@ -22,6 +37,10 @@ class Clock(Protocol):
         """Come back after this many seconds."""
         ...
 
+    def call_at(self, when: float, callback: Callable[..., object], *arguments: Any) -> Timer:
+        """Have something called at a time of the monotonic clock, on the event loop that runs."""
+        ...
+
 
 class SystemClock:
     """The clock of the machine."""
@@ -37,3 +56,8 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Come back after this many seconds."""
         await asyncio.sleep(seconds)
+
+    def call_at(self, when: float, callback: Callable[..., object], *arguments: Any) -> Timer:
+        """Have something called at a time of the monotonic clock, on the event loop that runs."""
+        loop = asyncio.get_running_loop()
+        return loop.call_at(when - time.monotonic() + loop.time(), callback, *arguments)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from catenary.errors import StepLimitReached
@@ -12,6 +11,7 @@ from catenary.runtime.ends import EXPIRED
 from catenary.runtime.inline import ATTEND, InlineRun
 
 if TYPE_CHECKING:
+    from catenary.clock import Clock, Timer
     from catenary.runtime.compiled import Step
     from catenary.runtime.ends import Arrival
     from catenary.runtime.limited import Visiting
@@ -33,7 +33,7 @@ class EarlyRun(InlineRun):
 
     # Defaults of the class: most runs set none of them.
     unarmed: list[Step] | None = None
-    timers: dict[int, tuple[asyncio.TimerHandle, list[Arrival]]] | None = None
+    timers: dict[int, tuple[Timer, list[Arrival]]] | None = None
     pausing: list[Step] | None = None
     resting: dict[int, tuple[list[Arrival], float]] | None = None
     later: list[tuple[Run, int, list[Arrival], float]] | None = None
@@ -55,7 +55,7 @@ class EarlyRun(InlineRun):
                 continue
             assert join.limits is not None
             assert join.limits.timeout_s is not None
-            until = monotonic() + join.limits.timeout_s
+            until = self._clock.monotonic() + join.limits.timeout_s
             root = run.root
             if root.has_loop:
                 self.arm_join(join.join, arrivals, until)
@@ -65,7 +65,7 @@ class EarlyRun(InlineRun):
     def arm_join(self, number: int, arrivals: list[Arrival], until: float) -> None:
         """Start the timer of a join, unless its time stands still."""
         if self._rests(number):
-            self.resting = {**(self.resting or {}), number: (arrivals, until - monotonic())}
+            self.resting = {**(self.resting or {}), number: (arrivals, until - self._clock.monotonic())}
             return
         run = cast("Run", self)
         if run.task is None:
@@ -75,8 +75,7 @@ class EarlyRun(InlineRun):
             timers = self.timers = {}
         if number in timers:
             timers[number][0].cancel()
-        loop = asyncio.get_running_loop()
-        timers[number] = loop.call_later(until - monotonic(), self._expire, number, arrivals), arrivals
+        timers[number] = self._clock.call_at(until, self._expire, number, arrivals), arrivals
 
     def disarm_joins(self) -> None:
         """Stop all timers of joins."""
@@ -100,7 +99,11 @@ class EarlyRun(InlineRun):
         self.pausing.remove(step)
         resting, self.resting = self.resting or {}, None
         for number, (arrivals, left_s) in resting.items():
-            self.arm_join(number, arrivals, monotonic() + left_s)
+            self.arm_join(number, arrivals, self._clock.monotonic() + left_s)
+
+    @property
+    def _clock(self) -> Clock:
+        return self.compiled.joins[0].owner.engine.clock
 
     def _rests(self, number: int) -> bool:
         return self.pausing is not None and any(number in step.reach for step in self.pausing)

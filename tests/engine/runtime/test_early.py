@@ -7,7 +7,9 @@ import asyncio
 import pytest
 from tests.engine.runtime.kit import blocking, flow, join, limited, line, load, ways
 
-from catenary import SUCCESS, Message
+from catenary import SUCCESS, Engine, Message
+from catenary.testing import FakeClock
+from catenary.testing.chains.clock import LeapingClock
 
 WORD = Message("x", "", "TEXT")
 SPLIT = ["s a", "s b", "a j", "b j"]
@@ -351,3 +353,35 @@ def test_without_a_loop_nothing_is_interrupted_but_all_ends(engine):
 
     outcome = load(engine, {"e": flow(emitter), "j": limited(quorum=1, stop_rest=True)}, ["e j"]).run_sync(WORD)
     assert sorted(ways(outcome)) == ["j Late", "j Late", "j Success"]
+
+
+async def test_the_time_of_a_join_is_that_of_the_clock_of_the_engine():
+    clock = FakeClock()
+    async with Engine(clock=clock) as engine:
+        began = asyncio.Event()
+
+        async def hold(ctx, msg):
+            began.set()
+            await forever(ctx, msg)
+
+        nodes = {"s": None, "a": mark, "b": hold, "j": limited(timeout_s=30, stop_rest=True)}
+        running = asyncio.create_task(load(engine, nodes, SPLIT).run(WORD))
+        await began.wait()
+        clock.advance(29)
+        await asyncio.sleep(0)
+        assert not running.done()
+        clock.advance(2)
+        assert {(end.node_id, end.relation) for end in (await running).ends} == {("b", "Late"), ("j", "Failure")}
+
+
+@pytest.mark.parametrize(("seconds", "relation"), [(20, "Success"), (60, "Failure")])
+async def test_a_clock_that_leaps_to_who_waits_makes_a_join_late_in_its_turn(seconds, relation):
+    async def nap(ctx, msg):
+        await ctx.clock.sleep(seconds)
+        return SUCCESS
+
+    async with Engine(clock=LeapingClock()) as engine:
+        nodes = {"s": None, "a": mark, "b": nap, "j": limited(timeout_s=30)}
+        outcome = await load(engine, nodes, SPLIT).run(WORD)
+        assert next(end.relation for end in outcome.ends if end.node_id == "j") == relation
+        assert engine.clock.monotonic() == seconds

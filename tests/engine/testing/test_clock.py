@@ -54,3 +54,15 @@ async def test_an_automatic_clock_moves_by_itself():
     await clock.sleep(30)
     assert clock.monotonic() == 30
     assert clock.slept == [30]
+
+
+async def test_calls_come_when_the_clock_has_come_so_far_in_their_order_unless_cancelled():
+    clock = FakeClock()
+    called = []
+    clock.call_at(5, called.append, "later")
+    clock.call_at(2, called.append, "sooner")
+    clock.call_at(3, called.append, "cancelled").cancel()
+    clock.advance(1)
+    assert called == []
+    clock.advance(4)
+    assert called == ["sooner", "later"]

@@ -33,5 +33,6 @@ class LeapingClock(FakeClock):
             self._sleepers = [sleeper for sleeper in self._sleepers if not sleeper[1].done()]
             if not self._sleepers:
                 return
-            self.advance(max(min(due for due, _ in self._sleepers) - self.monotonic(), 0.0))
+            times = [due for due, _ in self._sleepers] + [timer.when() for timer in self._timers if not timer.is_over]
+            self.advance(max(min(times) - self.monotonic(), 0.0))
             quiet = 0
