@@ -86,7 +86,7 @@ def _message_out(message: Message) -> list[Json]:
     try:
         data: Json = message.data
     except (TypeError, ValueError, RecursionError):
-        data = repr(message.value)
+        data = message.writable().data
     if isinstance(data, bytes):
         data = {"hex": data.hex()}
     return [data, message.type, message.data_type, dict(message.metadata), message.id, message.ts]
