@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catenary import Engine, Message
+from catenary import Message
 
 SPLIT = "f Success a, f Success b, a Success j, b Success j"
 
