@@ -168,8 +168,8 @@ def chain_page() -> str:
         "## `ruleChain.configuration.limits`",
         "Messages that are refused end as `Failure` with `concurrency limit reached` or `rate limit reached`, and no "
         "node is visited. A run inside a run of the same chain goes along with it. After a reload with the same limits "
-        "runs in flight go on counting; limits that have changed count anew. The program around the chain may set [more limits]"
-        "(aspects.md#limits).",
+        "runs in flight go on counting; limits that have changed count anew. The program around the chain may set "
+        "[more limits](aspects.md#limits).",
         table(_HEAD, _settings(ChainLimits)),
         "## `ruleChain.additionalInfo`",
         table(_HEAD, [(code(k), kind, default, text, json_code(one)) for k, kind, default, text, one in _INFO]),
