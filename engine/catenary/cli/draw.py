@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _KINDS = {".svg": "svg", ".html": "html", ".htm": "html", ".mmd": "mermaid", ".mermaid": "mermaid"}
 
+_MANY = 1000
+
 
 @click.command(short_help="Draw a chain as SVG, HTML or Mermaid text, with a run on it if asked to.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -67,6 +69,8 @@ def draw(
     kind = "html" if html is not None else _kind(output)
     definition = _read(file)
     record = _record(run, store, definition.id) if run is not None else None
+    if len(definition.nodes) >= _MANY:
+        click.echo(f"drawing {len(definition.nodes)} nodes, which takes a moment", err=True)
     text = _drawn(definition, kind, record, components)
     target = output or html
     if target is None:

@@ -75,3 +75,13 @@ def test_what_is_no_chain_is_an_invalid_chain(file: Path) -> None:
     file.write_text('{"metadata": {"nodes": 3}}')
 
     assert call(file).exit_code == 3
+
+
+def test_a_large_chain_is_announced_before_it_is_drawn(tmp_path: Path) -> None:
+    nodes = [{"id": f"n{i}", "type": "log"} for i in range(1600)]
+    large = tmp_path / "large.json"
+    large.write_text(json.dumps({"ruleChain": {"id": "c"}, "metadata": {"nodes": nodes}}))
+    result = call(large)
+    assert result.exit_code == 0
+    assert result.stderr == "drawing 1600 nodes, which takes a moment\n"
+    assert result.stdout.startswith("<svg")
