@@ -152,6 +152,7 @@ class Component(Generic[ConfigT]):
         repeats: True when `run` may return `Again`.
         join_limits: For a join, when it goes on although more could reach it; `__init__` may set it for the one node.
         opens_first: True when it is opened before the other nodes of its chain, and so is closed after them.
+        asks: True when it waits for an answer from outside.
     """
 
     relations: ClassVar[tuple[Relation, ...]] = (SUCCESS, FAILURE)
@@ -166,6 +167,7 @@ class Component(Generic[ConfigT]):
     repeats: ClassVar[bool] = False
     join_limits: JoinLimits | None = None
     opens_first: ClassVar[bool] = False
+    asks: ClassVar[bool] = False
 
     info: ClassVar[ComponentInfo | None] = None
 

@@ -80,6 +80,7 @@ class Wait(Component[WaitConfig]):
 
     relations = (TIMEOUT, FAILURE)
     free_relations = True
+    asks = True
     examples = (
         Example(
             "nobody answers in time",

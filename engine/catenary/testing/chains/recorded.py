@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from catenary.component import info_of
 from catenary.errors import ChainError
 from catenary.load.yaml_text import core_scalar, parse_yaml
+from catenary.relation import PAUSED
 from catenary.testing.chains.standins import OUTSIDE
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def case_of(record: RunRecord, registry: Registry, name: str = "") -> dict[str, 
     """
     mocks: dict[str, list[Json]] = {}
     for visit in record.visits:
-        if _is_outside(visit.node_type, registry):
+        if _is_outside(visit, registry):
             mocks.setdefault(_name(record, visit), []).append(_mock(visit))
     origin: dict[str, Json] = {"id": record.message.id, "ts": record.message.ts}  # answers may have them in them
     case: dict[str, Json] = {"name": name or f"run {record.run_id}", "input": {**_payload(record.message), **origin}}
@@ -40,9 +41,14 @@ def case_of(record: RunRecord, registry: Registry, name: str = "") -> dict[str, 
     return case
 
 
-def _is_outside(node_type: str, registry: Registry) -> bool:
-    component = registry.find(node_type)
-    return component is not None and info_of(component).category in OUTSIDE
+def _is_outside(visit: Visit, registry: Registry) -> bool:
+    """Tell whether what a visit sent came from the outside; one that goes on waiting sent nothing yet."""
+    component = registry.find(visit.node_type)
+    if component is None:
+        return False
+    return info_of(component).category in OUTSIDE or (
+        component.asks and not any(relation == PAUSED for relation, _ in visit.sent)
+    )
 
 
 def _name(record: RunRecord, visit: Visit) -> str:

@@ -13,6 +13,7 @@ from catenary.load.yaml_text import parse_yaml
 from catenary.recording import MemoryRecorder
 from catenary.registry import Registry
 from catenary.testing import Answer, RecordingApi, serve
+from catenary.testing.chains import read_suite, run_case
 from catenary.testing.chains.recorded import case_of, suite_text, with_case
 
 
@@ -87,3 +88,32 @@ def test_texts_stay_texts():
         "input": {"data": {"a": "0o17", "b": "1e5", "c": "on", "d": "~", "e": "2026-01-01", "f": "=a"}},
     }
     assert parse_yaml(suite_text(value, {})).value["cases"] == [value]
+
+
+ASKING = """\
+ruleChain: {id: meter}
+metadata:
+  nodes:
+    - {id: ask, type: wait}
+    - {id: shape, type: exprTransform, configuration: {mapping: {t: msg.t}}}
+  connections: [{fromId: ask, type: Success, toId: shape}]
+"""
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+async def test_answers_become_mocks_and_runs_that_wait_are_paused_again(tmp_path, is_answered):
+    recorder = MemoryRecorder()
+    async with Engine() as engine:
+        asked = asyncio.Event()
+        engine.pauses.on_open(lambda pause: asked.set())
+        run = asyncio.create_task(engine.load(ASKING).run({"t": 1}, recorder=recorder))
+        await asked.wait()
+        if is_answered:
+            await engine.answer(next(iter(engine.pauses)).run_id, "ask", data={"t": 5})
+        else:
+            await engine.pauses.put_off()
+        outcome = await run
+    case = case_of(recorder.records[0], Registry())
+    assert ("mocks" in case, outcome.status) == (is_answered, "completed" if is_answered else "paused")
+    suite = read_suite(put(tmp_path, suite_text(case, {}), ASKING))
+    assert (await run_case(suite, suite.cases[0])).problems == []
