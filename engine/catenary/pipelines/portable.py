@@ -85,7 +85,7 @@ class ChainFunction:
 
 def _recipe_of(chain: Chain, make_engine: Callable[[], Engine] | None) -> dict[str, Any]:
     """Give what it takes to build the chain again, and the others that it may run."""
-    if chain.retired:
+    if chain.retired and chain.id in chain.engine.chains:
         chain = chain.successor()
     if make_engine is None and (missing := _left_behind(chain)):
         raise EngineError(

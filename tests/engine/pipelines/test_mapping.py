@@ -409,6 +409,12 @@ def test_other_processes_get_the_version_in_service():
         assert (run(2), pickle.loads(pickle.dumps(run))(2)) == (1, 1)
 
 
+def test_function_of_a_closed_engine_runs_in_other_processes():
+    with Engine({"more": 1}) as engine:
+        run = engine.load(FILTER).as_function()
+    assert pickle.loads(pickle.dumps(run))(2) == 3
+
+
 def test_what_cannot_be_sent_is_named():
     with Engine({"more": 1}) as engine:
         chain = engine.load(FILTER)
