@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from catenary import Engine
@@ -57,7 +58,7 @@ async def main() -> None:
     """Serve two clients at once, and print what they get."""
     async with Engine() as engine:
         chain = engine.load(CHAIN)
-        server = await asyncio.start_server(lambda *streams: serve(chain, *streams), "127.0.0.1")
+        server = await asyncio.start_server(partial(serve, chain), "127.0.0.1")
         async with server:
             port = server.sockets[0].getsockname()[1]
             for answers in await asyncio.gather(ask(port, ["Ann", "Bob"]), ask(port, ["Cid", 4])):
