@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from catenary.cli.errors import FAILED, PAUSED
+from catenary.cli.errors import FAILED, PAUSED, hint_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,8 +98,9 @@ class Output:
         if error is None:
             return
         click.echo(f"{click.style('error', fg='red', bold=True)}: {label}{error}", err=True)
-        if error.hint:
-            click.echo(f"  hint: {error.hint}", err=True)
+        hint = hint_of(error)
+        if hint:
+            click.echo(f"  hint: {hint}", err=True)
 
 
 def _echo(data: str | bytes, *, nl: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What chains of a command are made of besides their own files: chains as component types, and shared resources."""
+"""What chains of a command need besides their own files: component types, shared resources, and other chains."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from catenary.cli._pairs import bad
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
+    from catenary.chain import Chain
     from catenary.engine import Engine
     from catenary.errors import Problem
     from catenary.registry import Registry
 
 _COMPONENT = "--component"
+_CHAINS = "--chains"
 
 
 def component_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,6 +42,17 @@ def part_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Load the nodes in FILE as shared resources, which chains borrow with ref://ID. Repeatable.",
     )
     return component_option(shared(command))
+
+
+def chains_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--chains` to a command; it arrives as `chains`."""
+    return click.option(
+        _CHAINS,
+        multiple=True,
+        metavar="PATH",
+        type=click.Path(exists=True, readable=True),
+        help="Load the chain in PATH, or those in the folder PATH, for the chain to run them. Repeatable.",
+    )(command)
 
 
 def files_of_parts(options: Mapping[str, Any]) -> list[str]:
@@ -108,6 +122,77 @@ def declare_parts(engine: Engine, options: Mapping[str, Any]) -> list[Problem]:
     for file in options["shared"]:
         found += problems_of(partial(engine.shared.declare, Path(file)), file)
     return found
+
+
+def chain_files_of(file: str) -> list[str]:
+    """Give the chains of a folder; a file is itself."""
+    from pathlib import Path
+
+    from catenary.errors import ChainError
+    from catenary.life.chainfiles import chain_files, is_chain, may_be_chain
+    from catenary.load import read
+
+    if file == "-" or not Path(file).is_dir():
+        return [file]
+    files: list[str] = []
+    for path in chain_files(Path(file)):
+        if not may_be_chain(path):
+            continue
+        try:
+            document = read(path)
+        except ChainError:
+            files.append(str(path))  # it is said what is wrong with it
+        else:
+            if is_chain(document) and not document.definition.disabled:
+                files.append(str(path))
+    return files
+
+
+def load_chains(engine: Engine, given: Iterable[str], chain: Chain | None = None, file: str | None = None) -> None:
+    """Load what `--chains` names; a chain without id gets the name of its file.
+
+    Args:
+        engine: Takes the chains in.
+        given: Files and folders.
+        chain: The chain that is run, which is loaded already.
+        file: Its file; without one, it stands in for the file that has a chain with its id.
+
+    Raises:
+        click.BadParameter: When a folder has no chains.
+        ChainInvalid: When there are errors; it lists those of all files.
+    """
+    from functools import partial
+    from pathlib import Path
+
+    from catenary.cli.errors import problems_of
+    from catenary.errors import ChainInvalid
+
+    owners: dict[str, Path | None] = {} if chain is None else {chain.id: Path(file) if file else None}
+    problems: list[Problem] = []
+    for path in given:
+        files = chain_files_of(path)
+        if not files:
+            raise bad(_CHAINS, f"there are no chains in {path!r}")
+        for one in files:
+            if not file or not Path(one).samefile(file):
+                problems += problems_of(partial(_loaded, engine, Path(one), owners), one)
+    if any(problem.severity == "error" for problem in problems):
+        raise ChainInvalid(problems)
+
+
+def _loaded(engine: Engine, path: Path, owners: dict[str, Path | None]) -> list[Problem]:
+    """Load a chain, unless another file has its id. Returns: what is wrong with that."""
+    from catenary.life.chainfiles import id_of, same_id
+    from catenary.load import read
+
+    document = read(path)
+    chain_id = id_of(path, document)
+    if chain_id in owners:
+        owner = owners[chain_id]
+        return [] if owner is None or owner.samefile(path) else [same_id(chain_id, owner, path)]
+    owners[chain_id] = path
+    engine.load(document, id=chain_id)
+    return []
 
 
 def _added(registry: Registry, given: str) -> list[Problem]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catenary.cli._output import format_option
-from catenary.cli._parts import part_options
+from catenary.cli._parts import chains_option, part_options
 from catenary.cli._properties import property_options
 from catenary.cli._replaying import record_option
 from catenary.cli._waiting import store_option
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @store_option
 @property_options
 @part_options
+@chains_option
 @format_option("text", "json", "jsonl", help="What is printed of a list, and of a run that goes on here.")
 @click.pass_context
 def answer(ctx: click.Context, run_id: str | None, node_id: str | None, **options: Any) -> None:
@@ -55,8 +56,8 @@ def answer(ctx: click.Context, run_id: str | None, node_id: str | None, **option
 
     An answer counts once. The process that runs the chain takes it and goes on; when it is gone, the run is taken up
     here, as a new run that begins behind the node, on the chain as it was then. Properties, component
-    types and shared resources are given as for `catenary run`. A node inside a loop, a group or a sub-chain can be
-    answered only while its process is there.
+    types, shared resources and other chains are given as for `catenary run`. A node inside a loop, a group or a
+    sub-chain can be answered only while its process is there.
 
     Exit codes: 0 the answer was taken (and a run that went on here completed), 1 it failed: the question is over, or
     the answer does not fit, 2 wrong usage, 5 somebody answers who may not, 6 the run that went on here paused again,
@@ -130,7 +131,7 @@ class _Session:
             click.echo(json.dumps(values, ensure_ascii=False, indent=2))
 
     def _answer(self, run_id: str, node_id: str) -> int:
-        from catenary.cli._parts import load_parts
+        from catenary.cli._parts import load_chains, load_parts
         from catenary.engine import Engine
         from catenary.pauses.resuming import place_answer
 
@@ -138,6 +139,7 @@ class _Session:
         roots = self._roots(run_id, node_id)
         with self._history(run_id) as history, Engine(self._properties, roots=roots, history=history) as engine:
             load_parts(engine, self._options)
+            load_chains(engine, self._options["chains"])
             engine.pauses.keep_in(self._database)
             resumption = place_answer(engine, run_id, node_id, parts)
             if resumption is None:

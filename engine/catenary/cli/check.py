@@ -70,11 +70,11 @@ def check(ctx: click.Context, files: tuple[str, ...], **options: Any) -> None:
 
 def _checked(given: tuple[str, ...], properties: dict[str, Json], options: dict[str, Any]) -> int:
     """Check the files once and write what is wrong with them. Returns: the exit code."""
-    from catenary.cli._parts import declare_parts
+    from catenary.cli._parts import chain_files_of, declare_parts
     from catenary.cli.errors import INVALID
     from catenary.engine import ChainDefaults, Engine
 
-    files = [file for one in given for file in _files_of(one)]
+    files = [file for one in given for file in chain_files_of(one)]
     with Engine(properties, defaults=ChainDefaults(strict=options["strict"])) as engine:
         problems = declare_parts(engine, options)
         problems += [problem for file in files for problem in _problems_of(engine, file)]
@@ -86,30 +86,6 @@ def _checked(given: tuple[str, ...], properties: dict[str, Json], options: dict[
     errors = sum(problem.severity == "error" for problem in problems)
     _summarize(len(files), errors, len(problems) - errors)
     return INVALID if errors else 0
-
-
-def _files_of(file: str) -> list[str]:
-    """Give the chains of a folder; a file is itself."""
-    from pathlib import Path
-
-    from catenary.errors import ChainError
-    from catenary.life.chainfiles import chain_files, is_chain, may_be_chain
-    from catenary.load import read
-
-    if file == "-" or not Path(file).is_dir():
-        return [file]
-    files: list[str] = []
-    for path in chain_files(Path(file)):
-        if not may_be_chain(path):
-            continue
-        try:
-            document = read(path)
-        except ChainError:
-            files.append(str(path))  # it is said what is wrong with it
-        else:
-            if is_chain(document) and not document.definition.disabled:
-                files.append(str(path))
-    return files
 
 
 def _same_ids(given: tuple[str, ...]) -> list[Problem]:

@@ -10,7 +10,7 @@ import click
 
 from catenary.cli._given import message_options
 from catenary.cli._output import format_option
-from catenary.cli._parts import part_options
+from catenary.cli._parts import chains_option, part_options
 from catenary.cli._properties import property_options
 from catenary.cli._replaying import history_options
 from catenary.cli._waiting import store_option
@@ -43,6 +43,7 @@ _JOBS = 8
 @click.option("--jobs", type=click.IntRange(min=1), default=_JOBS, show_default=True, help="Lines run at once.")
 @property_options
 @part_options
+@chains_option
 @click.option(
     "--config",
     "overrides",
@@ -76,6 +77,7 @@ def run(ctx: click.Context, file: str | None, **options: Any) -> None:
       catenary run chain.json --lines -f readings.jsonl --format jsonl > outcomes.jsonl
       catenary run chain.json -d hello --set global.region=north --config filter.limit=50
       catenary run chain.json --shared connections.yaml --component acme/hot=hot.yaml
+      catenary run main.json --chains chains/
 
     With --record the run is kept in the history: `catenary runs` lists it, `catenary trace` shows it, and --of runs it
     again, as a whole or from a node on. It begins with the message that the node got then, unless data is given.
@@ -94,6 +96,9 @@ def run(ctx: click.Context, file: str | None, **options: Any) -> None:
     With --format json stdout gets one object: runId, status, ok, error, and of each end nodeId, relation, error,
     gated and message, whose data is text, or hexadecimal digits when it is BINARY. With --lines that is a list, in the
     order of the lines.
+
+    Chains that the chain runs, such as those of `flow` nodes, are loaded by --chains: a file, or all chains in a folder
+    and below it, as for `catenary check`. A chain without id goes by the name of its file. FILE may lie there, too.
 
     A node that waits for an answer is told on stderr, with the command that answers it from another terminal. An
     interrupt while the run waits puts it off: it goes on when somebody answers, unless the node is inside a loop, a
@@ -174,12 +179,16 @@ class _Session:
 
     def _load(self, engine: Engine, record: RunRecord | None) -> Chain:
         from catenary.cli._override import load_chain
+        from catenary.cli._parts import load_chains
         from catenary.cli._replaying import document_of, prepared
 
         if record is None:
-            return load_chain(engine, self._file or "", self._options["overrides"])
+            chain = load_chain(engine, self._file or "", self._options["overrides"])
+            load_chains(engine, self._options["chains"], chain, self._file)
+            return chain
         source = document_of(self._file, record, self._options) or self._file or ""
         chain = load_chain(engine, source, self._options["overrides"])
+        load_chains(engine, self._options["chains"], chain, self._file)
         self._replay = prepared(engine, chain, record, self._file, self._options)
         return self._replay.chain
 
