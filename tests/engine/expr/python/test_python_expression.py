@@ -49,7 +49,7 @@ def value(source: str, data: Any = DATA, **environment: Any) -> Any:
     used = Environment(
         {"limit": 50, "a.b": {"c": 1}},
         {"v": "x"},
-        {"id": "c1"},
+        rule_chain={"id": "c1"},
         nodes=frozenset({"before", "later"}),
         **environment,
     )
