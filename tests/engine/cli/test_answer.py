@@ -230,3 +230,17 @@ def test_the_trace_of_a_run_that_waits_says_so(start: Start, store: Path) -> Non
     told = catenary("trace", run_id, "--store", store).stdout
     assert "   Paused, in " in told
     assert "processing paused" not in told
+
+
+def test_a_run_that_goes_on_here_finds_the_chains_that_it_runs(start: Start, store: Path, tmp_path: Path) -> None:
+    add = "\n    - {id: add, type: flow, configuration: {targetId: tax, extend: true}}\n  connections:\n"
+    chain = CHAIN.replace("\n  connections:\n", f"{add}    - {{fromId: paid, type: Success, toId: add}}\n")
+    (tmp_path / "tax.yaml").write_text(
+        "ruleChain: {id: tax}\nmetadata: {nodes: [{id: t, type: exprTransform, configuration: {expr: msg.paid * 2}}]}"
+    )
+    process, run_id = start(chain, "--chains", str(tmp_path))
+    process.kill()
+    process.communicate(timeout=15)
+    answer = ["answer", run_id, "approve", "--as", "ann", "--store", store, "--set", "global.site=south"]
+    given = catenary(*answer, "--chains", tmp_path)
+    assert (given.exit_code, given.stdout) == (0, "10\n"), given.stderr
