@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from catenary.cli.errors import FAILED, PAUSED, hint_of
+from catenary.cli.errors import FAILED, PAUSED
+from catenary.errors import CatenaryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,9 +100,19 @@ class Output:
         if error is None:
             return
         click.echo(f"{click.style('error', fg='red', bold=True)}: {label}{error}", err=True)
-        hint = hint_of(error)
+        hint = _hint_of(error)
         if hint:
             click.echo(f"  hint: {hint}", err=True)
+
+
+def _hint_of(error: CatenaryError) -> str:
+    """Give what to do about an error; where a chain is missing, how it is given from here."""
+    missing = re.search(r"ruleChain id=(.*) not found", str(error))
+    if missing is None:
+        return error.hint
+    cause = error.__cause__
+    known = f"; {cause.hint}" if isinstance(cause, CatenaryError) and cause.hint else ""
+    return f"name the file of the chain {missing[1]!r}, or a folder with it, by --chains PATH{known}"
 
 
 def _echo(data: str | bytes, *, nl: bool = True) -> None:

@@ -13,7 +13,7 @@ from catenary.errors import CatenaryError, ChainError, ChainInvalid, ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FAILED", "INVALID", "PAUSED", "REFUSED", "exit_code_of", "hint_of", "problem_lines", "problems_of", "tell"]
+__all__ = ["FAILED", "INVALID", "PAUSED", "REFUSED", "exit_code_of", "problem_lines", "problems_of", "tell"]
 
 FAILED = 1
 INVALID = 3
@@ -39,19 +39,8 @@ def tell(error: CatenaryError) -> None:
     if isinstance(error, ChainError) and error.file and error.line:
         place = f"{error.file}:{error.line}:{error.column}: {error.code}: "
     click.echo(f"{click.style('error', fg='red', bold=True)}: {place}{error}", err=True)
-    hint = hint_of(error)
-    if hint:
-        click.echo(f"  hint: {hint}", err=True)
-
-
-def hint_of(error: CatenaryError) -> str:
-    """Give what to do about an error; where a chain is missing, how it is given from here."""
-    missing = re.search(r"ruleChain id=(.*) not found", str(error))
-    if missing is None:
-        return error.hint
-    cause = error if error.hint else error.__cause__
-    known = f"; {cause.hint}" if isinstance(cause, CatenaryError) and cause.hint else ""
-    return f"name the file of the chain {missing[1]!r}, or a folder with it, by --chains PATH{known}"
+    if error.hint:
+        click.echo(f"  hint: {error.hint}", err=True)
 
 
 def _cure(problem: Problem) -> str:
