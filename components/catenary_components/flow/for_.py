@@ -115,28 +115,20 @@ class For(Component[ForConfig]):
         self._keeps_payload = config.range is not None and config.range.is_range
 
     async def run(self, ctx: Context, msg: Message) -> Emission:
+        # The rounds are here, and not in a method of their own: a frame for each level of loops in loops.
         keys, items = self._items(ctx, msg)
         loop = Loop(ctx, self.config.do)
-        entered = loop.enter(msg)
-        if self.config.mode != ASYNC:
-            return await self._one_by_one(loop, entered, keys, items)
-        if not items:
-            return SUCCESS, entered
-        await self._side_by_side(ctx, loop, entered, self._copies(entered, keys, items), len(items))
-        return None
-
-    async def _one_by_one(
-        self, loop: Loop, msg: Message, keys: Sequence[str] | None, items: Sequence[Json]
-    ) -> Emission:
+        last = entered = loop.enter(msg)
         mode = self.config.mode
-        metadata = dict(msg.metadata)
+        if mode == ASYNC and items:
+            await self._side_by_side(ctx, loop, entered, self._copies(entered, keys, items), len(items))
+            return None
+        if mode == ASYNC:
+            return SUCCESS, entered
+        metadata = dict(entered.metadata)
         collected: list[Json] = []
-        last = msg
         for index, item in enumerate(items):
-            text = text_of(item)
-            metadata.update(_place(index, text, keys))
-            is_kept = self._keeps_payload or (mode == REPLACE and index)
-            handed = (last if is_kept else last.with_data(text)).with_metadata(metadata)
+            handed = self._handed(last, index, item, keys, metadata)
             results, error, pause = await loop.round(handed)
             for result in results:
                 metadata.update(result.metadata)
@@ -151,6 +143,15 @@ class For(Component[ForConfig]):
             if loop.is_broken:
                 break
         return SUCCESS, (last.with_data(collected, JSON) if mode == MERGE else last).with_metadata(metadata)
+
+    def _handed(
+        self, last: Message, index: int, item: Json, keys: Sequence[str] | None, metadata: dict[str, Json]
+    ) -> Message:
+        """Give what the body gets for an item, and note its place in the metadata of the loop."""
+        text = text_of(item)
+        metadata.update(_place(index, text, keys))
+        is_kept = self._keeps_payload or (self.config.mode == REPLACE and index)
+        return (last if is_kept else last.with_data(text)).with_metadata(metadata)
 
     async def _side_by_side(
         self, ctx: Context, loop: Loop, msg: Message, copies: Iterator[Message], count: int

@@ -28,30 +28,6 @@ if TYPE_CHECKING:
 _CALLBACKS = frozenset({"on_end", "on_all_completed", "on_completed", "on_node_completed", "on_debug"})
 
 
-async def drive(run: Run) -> None:
-    """Visit everything a sub-run has ready until it is over.
-
-    Raises:
-        CancelledError: When the task is cancelled from outside, or the run is stopped.
-        CatenaryError: An error of the kernel.
-    """
-    ready = run.ready
-    try:
-        if ready:
-            await run.work(ready, None, ready.pop())
-            if run.crew is not None:
-                await run.crew.settle()
-        elif run.attended:
-            await run.attend(0)  # a chain without nodes
-    except BaseException as error:
-        fault = await run.wind_up(error)
-        if fault is error:
-            raise
-        raise fault from None
-    finally:
-        run.let_go()
-
-
 def perform(chain: Chain, message: Any, options: RunOptions, *, has_loop: bool = True) -> Coroutine[Any, Any, Outcome]:
     """Run a message through a chain and bring the run to its outcome; to be awaited, or driven by hand.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import EngineError
 from catenary.runtime.begin import begin, first_step
-from catenary.runtime.entry import drive, open_rest
+from catenary.runtime.entry import open_rest
 from catenary.runtime.run import Halt, Run
 from catenary.runtime.scope import Scope
 
@@ -100,7 +99,14 @@ async def _started(
     return await sub.aspects.start(message)
 
 
-async def _perform(
+def _share_outputs(run: Run, sub: Run) -> None:
+    """Let nodes of one chain see each other's outputs."""
+    if run.outputs is None:
+        run.outputs = {}
+    sub.outputs = run.outputs
+
+
+async def _perform(  # noqa: C901, PLR0912 - a frame for each level of nesting, and no more
     ctx: Context,
     wanted: Chain | str,
     message: Message,
@@ -121,10 +127,8 @@ async def _perform(
     depth = run.deeper(crew.depth)
     chain, sub = _enter(ctx, run, wanted, node, depth, each)
     try:
-        if node is not None and chain is ctx.chain:  # nodes of one chain see each other's outputs
-            if run.outputs is None:
-                run.outputs = {}
-            sub.outputs = run.outputs
+        if node is not None and chain is ctx.chain:
+            _share_outputs(run, sub)
         if scope is not None:
             sub.scope = Scope(scope, run.scope)
         if chain.must_open:
@@ -134,8 +138,22 @@ async def _perform(
             given = await _started(chain.run_aspects, sub, message, start)
         if given is not None:
             begin(sub, given, start)
-        with suppress(Halt):  # the chain stops at its first failure, which is among the ends
-            await drive(sub)
+        ready = sub.ready
+        try:
+            if ready:
+                await sub.work(ready, None, ready.pop())
+                if sub.crew is not None:
+                    await sub.crew.settle()
+            elif sub.attended:
+                await sub.attend(0)  # a chain without nodes
+        except BaseException as error:
+            fault = await sub.wind_up(error)
+            if fault is error and not isinstance(fault, Halt):
+                raise
+            if not isinstance(fault, Halt):  # the chain stops at its first failure, which is among the ends
+                raise fault from None
+        finally:
+            sub.let_go()
         if sub.aspects is not None:
             await sub.aspects.completed(message)
     finally:
