@@ -84,8 +84,7 @@ class Held:
 
     def leave(self) -> None:
         """Say that the node waits no more."""
-        if not self.gone.done():
-            self.gone.set_result(None)
+        self.gone.set_result(None)
 
 
 @contextmanager
