@@ -7,9 +7,10 @@ import logging
 from contextlib import suppress
 
 import pytest
-from tests.engine.runtime.kit import END, line, load, ways
+from tests.engine.runtime.kit import END, Kind, line, load, ways
 
-from catenary import FAILURE, SUCCESS, Engine, Message
+from catenary import FAILURE, SUCCESS, Component, Config, Engine, Message, register
+from catenary.errors import RunCancelled
 
 WORD = Message("x", "", "TEXT")
 
@@ -156,6 +157,93 @@ async def test_cancellation_that_a_callback_swallows_still_cancels_the_run(engin
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(run, 3)
+
+
+async def test_cancellation_that_a_callback_swallows_before_it_waits_on_still_cancels_the_run(engine, told, caplog):
+    began = asyncio.Event()
+    log = []
+
+    async def deaf(info, *_):
+        if info.node_id != "a":
+            return
+        began.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        log.append("swallowed")
+        await asyncio.sleep(0)
+        log.append("done")
+
+    def later(ctx, msg):
+        log.append("visited")
+
+    chain = load(engine, {"s": None, "a": None, "b": later}, ["s a", "s b"])
+    run = asyncio.create_task(chain.run(WORD, on_end=deaf, on_completed=told.on_completed))
+    await began.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(run, 3)
+    assert log == ["swallowed", "done"], "the callback comes to its end, and nothing follows"
+    assert told.log == ["cancelled"]
+    assert not caplog.records
+
+
+async def test_cancellation_while_a_callback_is_awaited_cancels_both(engine, told, caplog):
+    began = asyncio.Event()
+    log = []
+
+    async def waiting(info, *_):
+        if info.node_id != "a":
+            return
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            log.append("callback cancelled")
+            raise
+
+    def later(ctx, msg):
+        log.append("visited")
+
+    chain = load(engine, {"s": None, "a": None, "b": later}, ["s a", "s b"])
+    run = asyncio.create_task(chain.run(WORD, on_end=waiting, on_completed=told.on_completed))
+    await began.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(run, 3)
+    assert log == ["callback cancelled"]
+    assert told.log == ["cancelled"]
+    assert not caplog.records, "it is no mistake of the host"
+
+
+async def test_run_cancelled_before_it_began_is_told_of_with_its_message(engine, told):
+    began = asyncio.Event()
+    ends = []
+
+    @register("t/opensForever", category="test")
+    class OpensForever(Component[Config]):
+        """Is never open."""
+
+        async def open(self, ctx):
+            began.set()
+            await asyncio.Event().wait()
+
+        async def run(self, ctx, msg):
+            raise AssertionError("it is never open")
+
+    chain = load(engine, {"a": Kind("t/opensForever")})
+    run = asyncio.create_task(
+        chain.run(WORD, on_end=lambda *end: ends.append(end), on_all_completed=told.on_all_completed)
+    )
+    await began.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    ((info, message, error, relation),) = ends
+    assert (info.node_id, message.text, relation) == ("", "x", "Failure")
+    assert isinstance(error, RunCancelled)
+    assert error.run_id == info.run_id
+    assert told.log == ["all"]
+    assert chain.active == 0
 
 
 async def test_visit_limit_loses_no_message(engine, told):
