@@ -104,6 +104,13 @@ def test_chain_without_nodes_fails_whatever_is_asked_for(engine):
     assert outcome.message.metadata["errorMsg"] == "the rule chain has no nodes"
 
 
+@pytest.mark.parametrize("written", [{}, {"onFailure": "stop"}])
+def test_chain_without_nodes_fails_the_same_way_whether_failures_stop_it_or_not(engine, written):
+    outcome = load(engine, {}, **written).run_sync(WORD)
+    assert (outcome.status, str(outcome.error)) == ("failed", "the rule chain has no nodes")
+    assert texts(outcome) == [(" Failure", "x")]
+
+
 def test_run_id_is_the_one_given(engine):
     seen = []
     load(engine, {"a": lambda ctx, msg: seen.append(ctx.run_id)}).run_sync(WORD, run_id="mine")
