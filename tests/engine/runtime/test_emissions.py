@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import dataclass
 
 import pytest
-from tests.engine.runtime.kit import END, Kind, load, ways
+from tests.engine.runtime.kit import END, Kind, Repeating, load, ways
 
-from catenary import DEFAULT, FAILURE, SUCCESS, Again, EndHere, Message, OrElse
+from catenary import DEFAULT, FAILURE, SUCCESS, Again, EndHere, Message, OrElse, register
 
 WORD = Message("x", "", "TEXT")
 
@@ -130,6 +130,40 @@ async def test_async_node_runs_again(engine):
         return polling(ctx, msg)
 
     assert (await load(engine, {"a": Kind("t/againAsync", wait)}).run(WORD)).message.text == "x12"
+
+
+def test_node_that_asks_again_without_a_message_gets_the_same_one(engine):
+    got = []
+
+    def run(ctx, msg):
+        got.append(msg)
+        return SUCCESS if len(got) == 4 else Again(msg.with_data("y", "TEXT") if len(got) == 2 else None)
+
+    outcome = load(engine, {"a": Kind("t/again", run)}).run_sync(WORD)
+    assert [msg.text for msg in got] == ["x", "x", "y", "y"]
+    assert got[1] is got[0]
+    assert got[3] is got[2]
+    assert outcome.message.text == "y", "a bare relation sends on what the last call got"
+
+
+@register("t/againJoin", category="test")
+class RepeatingJoin(Repeating):
+    """Calls a plain function with all arrivals, which may ask to be called again."""
+
+    collects = True
+
+
+@pytest.mark.parametrize("message", [None, Message("y", "", "TEXT")])
+def test_join_that_asks_again_gets_its_list_again(engine, message):
+    got = []
+
+    def run(ctx, arrivals):
+        got.append([arrival.message.text for arrival in arrivals])
+        return Again(message) if len(got) < 3 else SUCCESS
+
+    outcome = load(engine, {"s": None, "a": None, "j": Kind("t/againJoin", run)}, ["s a", "s j", "a j"]).run_sync(WORD)
+    assert got == [["x", "x"]] * 3
+    assert [(end.node_id, end.message.text) for end in outcome.ends] == [("j", "x")]
 
 
 def test_node_that_never_asks_again_needs_no_loop(engine):
