@@ -440,7 +440,8 @@ async def test_error_of_each_in_a_task_of_a_sub_run_is_the_failure_of_the_caller
     assert asyncio.current_task().cancelling() == 0
 
 
-async def test_base_exception_of_a_node_ends_the_run(engine):
+@pytest.mark.parametrize("siblings", [["a", "h"], ["h", "a"]], ids=["awaited in place", "in a task"])
+async def test_base_exception_of_a_node_ends_the_run(engine, siblings):
     class Stop(BaseException):
         pass
 
@@ -449,9 +450,12 @@ async def test_base_exception_of_a_node_ends_the_run(engine):
         raise Stop
 
     before = asyncio.all_tasks()
+    chain = load(engine, {"s": None, "a": bad, "h": hang}, [f"s {name}" for name in siblings])
     with pytest.raises(Stop):
-        await load(engine, {"s": None, "a": bad, "h": hang}, ["s a", "s h"]).run("x")
+        await chain.run("x")
     assert asyncio.all_tasks() == before
+    assert asyncio.current_task().cancelling() == 0
+    assert chain.active == 0
 
 
 async def test_message_of_a_join_that_was_cut_off_is_its_first(engine):
