@@ -242,6 +242,29 @@ async def test_a_sub_run_that_start_refuses_ends_as_failure():
     assert outcome.message.metadata["errorMsg"] == "not today"
 
 
+@pytest.mark.parametrize("written", [{"nodes": {}}, {"nodes": {"i": None}, "start": "z"}], ids=["no nodes", "no start"])
+async def test_aspects_see_nothing_of_a_sub_run_that_cannot_begin(written):
+    log, found = [], []
+    inner, start = written["nodes"], written.get("start")
+
+    async def calling(ctx, msg):
+        try:
+            found.extend(await ctx.run_chain("inner", msg, start=start))
+        except EngineError as error:
+            found.append(error)
+        return "Success"
+
+    engine = Engine(aspects=[Logging("a", 1, log)])
+    load(engine, inner, id="inner")
+    await load(engine, {"x": calling}).run("m")
+    (end,) = found
+    if inner:
+        assert str(end) == "SetExecuteNodes node id=z not found"
+    else:
+        assert (end.relation, end.message.text, str(end.error)) == ("Failure", "m", "the rule chain has no nodes")
+    assert log == ["start a x", "end a x Success", "completed a m completed"], "of the run around it only"
+
+
 async def test_a_node_that_is_run_by_a_node_is_no_run_of_its_own():
     log = []
 
