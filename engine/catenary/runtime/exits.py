@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from catenary.masking import Masker
     from catenary.runtime.context import Context
 
-_TOLD: Final = frozenset({"message", "messages", "data", "error"})
+_TOLD: Final = frozenset({"message", "data", "error"})
 
 logger = logging.getLogger(__name__)
 
@@ -90,8 +90,4 @@ def masked(masker: Masker, parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _masked(masker: Masker, value: Any) -> Any:
-    if isinstance(value, Message):
-        return masker.message(value)
-    if isinstance(value, tuple):
-        return tuple(_masked(masker, item) for item in value)  # type: ignore[misc]
-    return masker.value(value)
+    return masker.message(value) if isinstance(value, Message) else masker.value(value)
