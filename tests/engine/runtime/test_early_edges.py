@@ -81,6 +81,16 @@ async def test_time_that_is_over_does_nothing_to_a_join_that_has_fired(timed, cl
     assert texts(await running) == [("g Success", "g")]
 
 
+async def test_time_of_a_join_that_fires_before_anything_waits_is_not_measured(timed, clock):
+    gate = Gate()
+    nodes = {"s": None, "a": mark, "b": mark, "j": limited(timeout_s=30), "g": gate.node}
+    running = asyncio.create_task(load(timed, nodes, [*SPLIT, "j g"]).run(WORD))
+    await gate.reached.wait()
+    clock.advance(60)
+    gate.opened.set()
+    assert texts(await running) == [("g Success", "g")]
+
+
 async def test_time_limit_of_a_join_in_a_loop_counts_as_a_visit_and_meets_their_limit(timed, clock):
     gates = [Gate(), Gate()]
 
