@@ -71,11 +71,11 @@ async def test_siblings_are_cancelled_and_told(engine):
     assert sorted(ended) == [(name, "Failure", CANCELLED) for name in "abcj"]
 
 
-async def test_task_that_never_began_is_told(engine):
+async def test_siblings_are_told_when_the_run_is_cancelled_at_its_first_wait(engine):
     events = []
     chain = load(engine, {"s": None, "a": hang, "b": hang}, ["s a", "s b"])
     task = asyncio.create_task(chain.run("x", listener=events.append))
-    await asyncio.sleep(0)  # the driver ran up to its own node, the sibling's task has not begun
+    await asyncio.sleep(0)  # the driver ran up to its own node; the sibling's task begins before it hears of the end
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
