@@ -212,6 +212,8 @@ async def _cut_short(chain: Chain, run: Run, error: BaseException, message: Mess
     is_cancelled = isinstance(fault, CancelledError)
     if is_cancelled and run.stopping and not (run.task and run.task.cancelling() > run.cancelling):
         return
+    if is_cancelled and run.stopping is None:
+        run.stopping = CANCELLED  # from outside; whoever is told of the outcome hears so
     if run.calls is not None and not run.ends:  # it never began
         reason = RunCancelled(CANCELLED, run_id=run.id) if is_cancelled else fault
         run.end_with("", Failed(reason), message)

@@ -250,11 +250,11 @@ class Core:
         if not arrived or number not in arrived:
             return
         join = self.compiled.joins[number]
+        arrivals = arrived.pop(number)
         if join.cyclic:
-            self.count(join, arrived[number])
+            self.count(join, arrivals)
         else:
             self.closed = {*(self.closed or ()), number}
-        arrivals = arrived.pop(number)
         self._hold(join)  # before anything is let go: no join that it reaches may fire
         self._unblock(join)
         if join.limits is not None and join.limits.stop_rest:
@@ -302,9 +302,9 @@ class Core:
         firing = [number for number in candidates if not holds[number] and number in arrived]
         for number in firing:
             join = self.compiled.joins[number]
-            if join.cyclic:
-                self.count(join, arrived[number])
             arrivals = arrived.pop(number)
+            if join.cyclic:
+                self.count(join, arrivals)
             for blocked in join.blocks:
                 holds[blocked] -= 1
             self._hold(join)

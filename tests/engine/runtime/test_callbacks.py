@@ -246,6 +246,23 @@ async def test_run_cancelled_before_it_began_is_told_of_with_its_message(engine,
     assert chain.active == 0
 
 
+async def test_record_of_a_run_cancelled_from_outside_says_so(engine):
+    records, begun = [], asyncio.Event()
+    engine.hooks.on_completed.append(records.append)
+
+    async def held(ctx, msg):
+        begun.set()
+        await forever(ctx, msg)
+
+    running = asyncio.create_task(load(engine, {"a": held}).run(WORD))
+    await begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    (record,) = records
+    assert (record.status, record.error) == ("cancelled", "processing cancelled: context canceled")
+
+
 async def test_visit_limit_loses_no_message(engine, told):
     chain = load(engine, {"a": None, "b": None}, ["a b", "b a"], allowCycle=True, maxVisits=2)
     outcome = await chain.run(WORD, on_end=told.on_end)
