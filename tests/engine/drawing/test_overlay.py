@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tests.engine.drawing.kit import line_of
 
 from catenary import Engine, Message
-from catenary.cli.draw import draw
+from catenary.cli import main
 from catenary.drawing import diagram_of, mermaid, overlay_of, place, svg
 from catenary.drawing.grid import LARGE
 from catenary.load import read
@@ -86,7 +86,7 @@ def test_a_run_is_drawn_from_its_record_in_a_file(record, tmp_path):
     (tmp_path / "r.json").write_text(json.dumps(record.to_dict()))
     for name in ("r.svg", "r.html", "r.mmd"):
         arguments = [str(tmp_path / "c.json"), "-o", str(tmp_path / name), "--run", str(tmp_path / "r.json")]
-        assert CliRunner().invoke(draw, arguments).exit_code == 0
+        assert CliRunner().invoke(main, ["draw", *arguments]).exit_code == 0
         assert "opacity" in (tmp_path / name).read_text(encoding="utf-8")
 
 
@@ -97,7 +97,7 @@ def test_what_is_no_run_of_the_chain_is_refused(record, tmp_path, content, told)
     other = {**CHAIN, "ruleChain": {"id": "other"}}
     (tmp_path / "c.json").write_text(json.dumps(other))
     (tmp_path / "r.json").write_text(json.dumps(record.to_dict()) if content is None else content)
-    result = CliRunner().invoke(draw, [str(tmp_path / "c.json"), "--run", str(tmp_path / "r.json")])
+    result = CliRunner().invoke(main, ["draw", str(tmp_path / "c.json"), "--run", str(tmp_path / "r.json")])
     assert result.exit_code == 2
     assert told in " ".join(result.stderr.split())
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tests.engine.drawing.test_overlay import CHAIN
 
 from catenary import Component, Config, Engine, Message, option, register
-from catenary.cli.draw import draw
+from catenary.cli import main
 from catenary.drawing import diagram_of, overlay_of, page, place
 from catenary.drawing.settings import shown_settings
 from catenary.load import read
@@ -121,7 +121,7 @@ def test_no_picture_shows_a_secret_of_the_chain_wherever_it_stands(tmp_path, mon
     (tmp_path / "run.json").write_text(json.dumps(recorder.records[0].to_dict()))
     options = ["chain.json", "-o", name, "--run", "run.json"]
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(draw, options)
+    result = CliRunner().invoke(main, ["draw", *options])
     assert result.exit_code == 0, result.output
     text = (tmp_path / name).read_text()
     assert "****" in text
