@@ -10,7 +10,7 @@ from tests.engine.runtime.kit import load
 
 from catenary import DEFAULT, SUCCESS, Message, OrElse
 from catenary.cli._debug import DebugLines
-from catenary.cli.run import run
+from catenary.cli import main
 from catenary.recording import MemoryRecorder
 
 CHAIN = {
@@ -28,7 +28,7 @@ CHAIN = {
 def test_each_node_has_a_line_for_what_came_and_what_left(tmp_path):
     file = tmp_path / "c.json"
     file.write_text(json.dumps(CHAIN))
-    result = CliRunner().invoke(run, [str(file), "-d", '{"t":41}', "-m", "a=b", "--debug"])
+    result = CliRunner().invoke(main, ["run", str(file), "-d", '{"t":41}', "-m", "a=b", "--debug"])
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
         'IN  hot: {"t":41} {"a":"b"}',
