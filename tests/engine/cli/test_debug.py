@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from tests.engine.runtime.kit import load
 
 from catenary import DEFAULT, SUCCESS, Message, OrElse
-from catenary.cli._debug import DebugLines
 from catenary.cli import main
+from catenary.cli._debug import DebugLines
 from catenary.recording import MemoryRecorder
 
 CHAIN = {
