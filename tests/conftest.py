@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
-from tests.cases import times
+from tests.cases import FACTOR, FACTORS, times
+from tests.isolation import own_names
 
-# Two cores are shared with others: how long an example takes says nothing about it.
+pytest_plugins = ("tests.peers.fixtures",)
+
+# Two cores are shared with others: how long an example takes says nothing about it. The usual cases are the same each
+# time, so that a change fails for what it does; the long checks look for others.
 settings.register_profile(
     "catenary",
     deadline=None,
+    derandomize=FACTORS["long"] > FACTOR,
     max_examples=times(100),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("catenary")
+
+
+def pytest_configure() -> None:
+    """Have Ctrl-C mean something to the programs that tests start, also when the tests run in the background.
+
+    A shell without job control has what it starts with `&` ignore it, and that is inherited.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,6 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if test is None or not is_hypothesis_test(test):
             continue
         item.add_marker(pytest.mark.property)
+
+
+@pytest.fixture(autouse=True)
+def _own_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with own_names(tmp_path_factory.getbasetemp()):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,20 @@
 """The standard components. Importing this package registers all of them; heavy libraries wait until they are used."""
 
 from catenary_components.action import delay as delay
+from catenary_components.action import exec as exec  # noqa: A004 - the name of the node type
 from catenary_components.action import fetch_node_output as fetch_node_output
 from catenary_components.action import functions as functions
 from catenary_components.action import log as log
 from catenary_components.ai import agent as agent
+from catenary_components.endpoint import http as http
+from catenary_components.endpoint import schedule as schedule
+from catenary_components.endpoint import ws as _ws_endpoint  # noqa: F401 # pyright: ignore[reportUnusedImport] - it registers
+from catenary_components.external import cache_delete as cache_delete
+from catenary_components.external import cache_get as cache_get
+from catenary_components.external import cache_set as cache_set
+from catenary_components.external import db_client as db_client
 from catenary_components.external import rest_api_call as rest_api_call
+from catenary_components.external import ws as ws
 from catenary_components.filter import expr_filter as expr_filter
 from catenary_components.filter import field_filter as field_filter
 from catenary_components.filter import group_filter as group_filter

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from catenary import FAILURE, STREAM, Relation
+from catenary.component import TimeLimit
 from catenary.errors import EngineError, RunTimeout
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ async def run_members(
         message: What each of them gets.
         wanted: A member that leaves by several relations counts as leaving by this one if it is among them, else by
             the last that is no piece of a stream.
-        timeout_s: How long they may take together; 0 or less is the default.
+        timeout_s: How long they may take together, the time not counted in which one of them waits for an answer from
+            outside; 0 or less is the default.
         is_enough: Is asked at each result, in the order in which they come; True stops all others.
 
     Returns:
@@ -72,8 +73,8 @@ async def run_members(
             await group.run_inline(node_ids, limit_s)
         else:
             await ctx.need_loop()
-            async with asyncio.timeout(limit_s):
-                await group.run(node_ids)
+            async with TimeLimit(ctx, limit_s) as limit:
+                await group.run(node_ids, limit)
     except TimeoutError:
         raise RunTimeout("context deadline exceeded") from None
     if group.fault is not None:
@@ -90,9 +91,11 @@ class _Group:
         self._wanted = wanted
         self._is_enough = is_enough
         self._is_over = False
+        self._scope: tuple[TimeLimit, ...] | None = None
 
-    async def run(self, node_ids: Sequence[str]) -> None:
+    async def run(self, node_ids: Sequence[str], limit: TimeLimit) -> None:
         """Run all members; come back when each is over or has been stopped."""
+        self._scope = (limit,)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._run(number, node_id)) for number, node_id in enumerate(node_ids)]
             for task in tasks:
@@ -100,6 +103,7 @@ class _Group:
 
     async def run_inline(self, node_ids: Sequence[str], limit_s: float) -> None:
         """Run members that never wait, one after the other, which needs no event loop. Raises: TimeoutError."""
+        monotonic = self._ctx.clock.monotonic
         deadline = monotonic() + limit_s
         for number, node_id in enumerate(node_ids):
             if not self._is_over and monotonic() >= deadline:
@@ -126,7 +130,7 @@ class _Group:
 
     async def _result(self, node_id: str) -> Result:
         try:
-            ends = await self._ctx.run_node(node_id, self._message)
+            ends = await self._ctx.run_node(node_id, self._message, scope=self._scope)
         except EngineError as error:
             return Result(self._ctx.node_id, FAILURE, self._message, str(error), is_answer=False)
         end = _deciding(ends, self._wanted)

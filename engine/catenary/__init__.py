@@ -6,13 +6,16 @@ Everything named in `__all__` may be imported from here. Names are looked up whe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from catenary.lazy_names import lazy_getattr
 
 if TYPE_CHECKING:
     from catenary.aspects import Aspect, Objection
     from catenary.chain import Chain
     from catenary.component import Arrival, Component, Config, Context, Emission, Example, option, register
     from catenary.defaults import ChainDefaults
+    from catenary.endpoints import Answer, Endpoint, Exchange, Processor, Router, Target
     from catenary.engine import Engine
     from catenary.errors import (
         CatenaryError,
@@ -59,27 +62,27 @@ if TYPE_CHECKING:
     from catenary.runtime.again import Again
 
 _HOMES = {
-    "catenary.aspects": "Aspect Objection",
-    "catenary.chain": "Chain",
-    "catenary.component": "Arrival Component Config Context Emission Example option register",
-    "catenary.defaults": "ChainDefaults",
-    "catenary.engine": "Engine",
-    "catenary.errors": (
+    "aspects": "Aspect Objection",
+    "chain": "Chain",
+    "component": "Arrival Component Config Context Emission Example option register",
+    "defaults": "ChainDefaults",
+    "endpoints": "Answer Endpoint Exchange Processor Router Target",
+    "engine": "Engine",
+    "errors": (
         "CatenaryError ChainError ChainInvalid ChainSyntaxError ConfigError ConnectFailed DepthLimitReached "
         "EngineError ExpressionError NodeError Problem Refused ResourceError RunCancelled RunError RunTimeout "
         "ScriptError StepLimitReached TemplateError TooSlow"
     ),
-    "catenary.expr": "Expression Script Template",
-    "catenary.message": "BINARY JSON TEXT Message",
-    "catenary.options": "Restart RunInfo RunOptions",
-    "catenary.outcome": "End Outcome",
-    "catenary.relation": (
+    "expr": "Expression Script Template",
+    "message": "BINARY JSON TEXT Message",
+    "options": "Restart RunInfo RunOptions",
+    "outcome": "End Outcome",
+    "relation": (
         "AWAIT_CONFIRM AWAIT_EXTERNAL DEFAULT FAILURE FALSE LATE STREAM SUCCESS TRUE EndHere NodeFailure OrElse "
         "Relation fail"
     ),
-    "catenary.runtime.again": "Again",
+    "runtime.again": "Again",
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - in the order of the imports above
@@ -95,6 +98,12 @@ __all__ = [  # noqa: RUF022 - in the order of the imports above
     "option",
     "register",
     "ChainDefaults",
+    "Answer",
+    "Endpoint",
+    "Exchange",
+    "Processor",
+    "Router",
+    "Target",
     "Engine",
     "CatenaryError",
     "ChainError",
@@ -145,16 +154,7 @@ __all__ = [  # noqa: RUF022 - in the order of the imports above
     "Again",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    module = _HOME_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module 'catenary' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(module), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_getattr(__name__, {name: home for home, names in _HOMES.items() for name in names.split()})
 
 
 def __dir__() -> list[str]:

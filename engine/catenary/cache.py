@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
+from catenary.durations import go_parts_s
 from catenary.errors import EngineError
 
 if TYPE_CHECKING:
     from catenary.clock import Clock
     from catenary.jsontext import Json
 
-_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
-_LONGEST_TTL: Final = 100
-_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SHOWN_TTL: Final = 100
 
 
 class CacheMiss(EngineError):  # noqa: N818 - named as the other errors are
@@ -179,36 +177,39 @@ class ChainCache:
     Args:
         cache: The whole store.
         chain_id: The id of the chain.
+
+    Attributes:
+        prefix: What stands before its keys in the whole store.
     """
 
     def __init__(self, cache: Cache, chain_id: str) -> None:
         self._cache = cache
-        self._prefix = chain_id.replace("%", "%25").replace(":", "%3A") + ":"
+        self.prefix = chain_id.replace("%", "%25").replace(":", "%3A") + ":"
 
     def set(self, key: str, value: Json, ttl: str = "") -> None:
         """Store a value, see `Cache.set`."""
-        self._cache.set(self._prefix + _checked(key), value, ttl)
+        self._cache.set(self.prefix + _checked(key), value, ttl)
 
     def get(self, key: str) -> Json:
         """Give the value under a key. Raises: CacheMiss: when there is none."""
-        return self._cache.get(f"{self._prefix}{key}")
+        return self._cache.get(f"{self.prefix}{key}")
 
     def has(self, key: str) -> bool:
         """Tell whether there is a value under a key."""
-        return self._cache.has(f"{self._prefix}{key}")
+        return self._cache.has(f"{self.prefix}{key}")
 
     def delete(self, key: str) -> None:
         """Take a value out, if there is one."""
-        self._cache.delete(f"{self._prefix}{key}")
+        self._cache.delete(f"{self.prefix}{key}")
 
     def get_by_prefix(self, prefix: str) -> dict[str, Json]:
         """Give all values of the chain whose keys begin with `prefix`, by their own keys."""
-        found = self._cache.get_by_prefix(f"{self._prefix}{prefix}")
-        return {key[len(self._prefix) :]: value for key, value in found.items()}
+        found = self._cache.get_by_prefix(f"{self.prefix}{prefix}")
+        return {key[len(self.prefix) :]: value for key, value in found.items()}
 
     def delete_by_prefix(self, prefix: str) -> None:
         """Take all values of the chain out whose keys begin with `prefix`."""
-        self._cache.delete_by_prefix(f"{self._prefix}{prefix}")
+        self._cache.delete_by_prefix(f"{self.prefix}{prefix}")
 
 
 def ttl_seconds(ttl: str) -> float | None:
@@ -217,12 +218,12 @@ def ttl_seconds(ttl: str) -> float | None:
     digits = text[1:] if text[:1] in {"+", "-"} else text
     if text in {"", "0"} or digits == "0":
         return None
-    parts = list(_PART.finditer(digits)) if len(digits) <= _LONGEST_TTL else []
-    if not parts or "".join(part[0] for part in parts) != digits:
+    parts = go_parts_s(digits)
+    if parts is None:
         raise EngineError(
-            f"cache: invalid ttl {ttl[:_LONGEST_TTL]!r}", hint="write it as in '10m', '1h30m', '500ms'; '' is for ever"
+            f"cache: invalid ttl {ttl[:_SHOWN_TTL]!r}", hint="write it as in '10m', '1h30m', '500ms'; '' is for ever"
         )
-    seconds = sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
+    seconds = sum(parts)
     return seconds if seconds > 0 and not text.startswith("-") else None
 
 

@@ -9,11 +9,12 @@ from catenary.errors import EngineError
 from catenary.life.versions import SHUTTING_DOWN, Instance, Version
 from catenary.masking import secrets_in
 from catenary.pipelines.chain import Pipelines
+from catenary.relation import STREAM
 from catenary.runtime.compiled import Compiled, Limits, compile_chain
 from catenary.runtime.entry import perform
 from catenary.runtime.loops import drive_by_hand
+from catenary.runtime.observing import observed
 from catenary.runtime.tape import recorded
-from catenary.runtime.watch import observed
 from catenary.runtime.weave import weave
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from catenary.component import Component, Context, Emission
     from catenary.definition import ChainDefinition, NodeDefinition
     from catenary.engine import Engine
+    from catenary.errors import Problem
     from catenary.events import Event
     from catenary.expr import Environment
     from catenary.jsontext import Json
+    from catenary.load.endpoints import BuiltEndpoint
     from catenary.message import Message
     from catenary.options import RunOptions
     from catenary.outcome import Outcome
@@ -45,9 +48,13 @@ class Chain(Version, Pipelines):
         version: 1 for the first one loaded under the id, one more with each reload.
         aspects: What is woven around its nodes and runs, the outermost first.
         run_aspects: What they bring to runs of the chain, or None.
+        endpoints: The endpoints that it has; the engine runs them.
+        warnings: What is doubtful about it, in order of place; it runs all the same.
     """
 
     run_aspects: RunAspects | None = None
+    endpoints: Sequence[BuiltEndpoint] = ()
+    warnings: Sequence[Problem] = ()
 
     def __init__(
         self,
@@ -133,6 +140,12 @@ class Chain(Version, Pipelines):
             self._recorded = self._compile(recorded)
         return self._recorded
 
+    @cached_property
+    def may_stream(self) -> bool:
+        """Whether a branch may end by `Stream`: a node may leave by it, and it is not connected there."""
+        connected = {one.from_id for one in self.definition.connections if one.type == STREAM}
+        return any(_may_stream(component) for node, component in self._nodes if node.id not in connected)
+
     def give_up_forms(self) -> None:
         """Forget the compiled forms, whose steps name this version."""
         self.__dict__.pop("compiled", None)
@@ -156,7 +169,8 @@ class Chain(Version, Pipelines):
 
         Args:
             runs: By node id, the `def` or `async def` that is called like the component's `run`; a join's gets the
-                list of its arrivals. A node of a chain that runs inside this one is named `chain id:node id`.
+                list of its arrivals. A node of a chain that runs inside this one is named `chain id:node id`; the id
+                of a chain that is the component of a node is `chain id#node id`.
 
         Raises:
             EngineError: When there is no such node, or when it is an `end` node.
@@ -208,6 +222,15 @@ class Chain(Version, Pipelines):
 
     def __repr__(self) -> str:
         return f"Chain({self.id!r}, {len(self._nodes)} nodes, version {self.version})"
+
+
+def _may_stream(component: Component[Any]) -> bool:
+    if component.ends or STREAM in component.relations:
+        return not component.ends
+    if component.relations and not component.free_relations:
+        return False
+    named = component.named_relations()
+    return named is None or STREAM in named
 
 
 def _no_aspects(*_: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,15 +11,21 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticUndefined
 
 from catenary.jsontext import Json
+from catenary.masking import MASK
 from catenary.references import NodeId, NodeIds, NodeOutput
 from catenary.relation import FAILURE, SUCCESS, Relation
 from catenary.runtime.context import Arrival, Context, End
-from catenary.runtime.ends import JoinLimits
+from catenary.runtime.ends import JoinLimits, answer_of
+from catenary.time_limit import TimeLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
+    from catenary.chain import Chain
+    from catenary.expr import Environment
+    from catenary.load.decode import FieldProblem
     from catenary.message import Message
+    from catenary.registry import Registry
     from catenary.runtime.again import Again
 
 __all__ = [
@@ -33,6 +40,8 @@ __all__ = [
     "NodeId",
     "NodeIds",
     "NodeOutput",
+    "TimeLimit",
+    "answer_of",
     "option",
     "register",
 ]
@@ -62,6 +71,13 @@ class Config(BaseModel):
         extra="ignore",
         frozen=True,
     )
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Show the options, secret ones masked."""
+        for name, value in super().__repr_args__():
+            option = type(self).model_fields.get(name or "")
+            extra: Any = option.json_schema_extra if option is not None else None
+            yield name, MASK if value and isinstance(extra, dict) and "x-secret" in extra else value
 
 
 def option(  # noqa: PLR0913 - all but the first by name
@@ -139,6 +155,7 @@ class Component(Generic[ConfigT]):
 
     Attributes:
         relations: The relations `run` may leave by; an empty tuple means any.
+        onward: Those of `relations` that have to lead to another node: what leaves by them ends nowhere on purpose.
         free_relations: True when the chain author names relations (a switch), besides those in `relations`.
         examples: Examples, run as tests.
         collects: True for a join: `run(self, ctx, arrivals)` gets the list of all `Arrival`s at once.
@@ -147,32 +164,53 @@ class Component(Generic[ConfigT]):
         pure: True when `run` has no effects and may be run again.
         waits: False for an `async def run` that awaits nothing but `ctx.emit`, `ctx.run_node` and `ctx.run_chain`;
             such a node needs no event loop by itself.
-        retries: True when the component retries by itself.
+        retries: True when the component retries by itself. `__init__` may set it for the one node.
         ends: True for a node at which branches end by definition; `run` is not called.
         repeats: True when `run` may return `Again`.
         join_limits: For a join, when it goes on although more could reach it; `__init__` may set it for the one node.
         opens_first: True when it is opened before the other nodes of its chain, and so is closed after them.
         asks: True when it waits for an answer from outside.
+        brings_in: True for an endpoint: it is no node, and `run` is not called.
+        chain_options: Options that name a chain, such as `mode` or `permission.guard`, each with the names that come
+            with the component. Where one is a file (`.json`, `.yaml`), what is wrong in it is told with what is wrong
+            in the chain of the node; a name that is nearly one of these is told, too.
+        is_note: True when its settings are for the readers of a chain: nothing in them is looked at, and it may stand
+            unconnected.
     """
 
     relations: ClassVar[tuple[Relation, ...]] = (SUCCESS, FAILURE)
+    onward: ClassVar[tuple[Relation, ...]] = ()
     free_relations: ClassVar[bool] = False
     examples: ClassVar[tuple[Example, ...]] = ()
     collects: ClassVar[bool] = False
     blocking: bool = False
     pure: ClassVar[bool] = False
     waits: ClassVar[bool] = True
-    retries: ClassVar[bool] = False
+    retries: bool = False
     ends: ClassVar[bool] = False
     repeats: ClassVar[bool] = False
     join_limits: JoinLimits | None = None
     opens_first: ClassVar[bool] = False
     asks: ClassVar[bool] = False
+    brings_in: ClassVar[bool] = False
+    is_note: ClassVar[bool] = False
+    chain_options: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
     info: ClassVar[ComponentInfo | None] = None
 
     def __init__(self, config: ConfigT) -> None:
         self.config = config
+
+    def look(self, registry: Registry, environment: Environment) -> Iterable[FieldProblem]:  # noqa: ARG002 - for those that look
+        """Give what is wrong with the settings, or doubtful, beyond what each of them says for itself.
+
+        Asked when a chain is checked and when it is loaded, before anything is opened.
+
+        Args:
+            registry: The types of components that there are.
+            environment: What expressions may use, and which files may be read.
+        """
+        return ()
 
     def open(self, ctx: Context) -> Awaitable[None] | None:
         """Get ready: called once before the first message. May be `async def`, which runs at first use."""
@@ -187,6 +225,25 @@ class Component(Generic[ConfigT]):
         What it raises is shown as what keeps the node from sending.
         """
         return {}
+
+    def named_relations(self) -> Iterable[str] | None:
+        """Give the relations that its settings name, when it leaves by these and those in `relations` only.
+
+        Asked at load if it has `free_relations`: a connection by any other relation is a warning then. `None` says that
+        nobody knows.
+        """
+        return None
+
+    def needs(self) -> Mapping[str, Sequence[str]]:
+        """Give the optional packages that it imports, by what installs them: `{"catenary[sql]": ["sqlalchemy"]}`.
+
+        Asked at load: one that is not there is a warning then.
+        """
+        return {}
+
+    def own_chains(self) -> Sequence[Chain]:
+        """Give the chains that it has made for itself and runs, once it is open; tests stand in for their nodes."""
+        return ()
 
     if TYPE_CHECKING:
         # A join gets a list of arrivals in place of the message, hence `Any`.

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from catenary.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from catenary.chain import Chain
     from catenary.component import Component
-    from catenary.definition import ChainDefinition
     from catenary.life.pool import ChainPool, Source
     from catenary.registry import Registry
 
@@ -49,6 +48,8 @@ class ComponentHost:
     def reload_component(self, type_name: str, source: Source) -> list[Chain]:
         """Replace a chain that is a component type, and make another version of every chain that has such nodes.
 
+        Endpoints that send to such a component send to the new one.
+
         Messages in flight finish on what they began on.
 
         Args:
@@ -73,26 +74,37 @@ class ComponentHost:
             raise EngineError(f"the component {type_name!r} is no chain", hint="only chains can be replaced by chains")
         made = component_of(info.type, source, aliases=registry.aliases(info.type))
         registry.replace(made)
-        users = [chain.id for chain in list(self._pool.present.values()) if self._uses(chain, info.type)]
-        return self._pool.reload_all(users)
 
-    def _uses(self, chain: Chain, type_name: str) -> bool:
-        """Tell whether a chain has a node of a type, or of one whose chain has, however deep."""
+        def uses(types: Iterable[str]) -> bool:
+            return self._uses(types, info.type)
+
+        users = [chain.id for chain in list(self._pool.present.values()) if uses(_types_of(chain))]
+        return self._pool.reload_all(users, uses)
+
+    def _uses(self, types: Iterable[str], type_name: str) -> bool:
+        """Tell whether one of some types is this one, or is a chain with such nodes, however deep."""
         seen: set[Any] = set()
-        waiting: list[ChainDefinition] = [chain.definition]
+        waiting = list(types)
         while waiting:
-            for node in waiting.pop().nodes:
-                component = self.registry.find(node.type)
-                if component is None or component in seen:
-                    continue
-                seen.add(component)
-                if component.info is not None and component.info.type == type_name:
-                    return True
-                waiting += _chain_of(component)
+            component = self.registry.find(waiting.pop())
+            if component is None or component in seen:
+                continue
+            seen.add(component)
+            if component.info is not None and component.info.type == type_name:
+                return True
+            waiting += _types_in(component)
         return False
 
 
-def _chain_of(component: type[Component[Any]]) -> list[ChainDefinition]:
+def _types_of(chain: Chain) -> list[str]:
+    """Give the types of the nodes of a chain, and of the components that its endpoints send to."""
+    types = [node.type for node in chain.definition.nodes]
+    return types + [name for endpoint in chain.endpoints for name in endpoint.component_types]
+
+
+def _types_in(component: type[Component[Any]]) -> list[str]:
     from catenary.dynamic.component import DynamicComponent
 
-    return [component.document.definition] if issubclass(component, DynamicComponent) else []
+    if not issubclass(component, DynamicComponent):
+        return []
+    return [node.type for node in component.document.definition.nodes]

@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 IN: Final = "IN"
 OUT: Final = "OUT"
 LOG: Final = "Log"
+LINE: Final = "log."
+"""What the names of events begin with that are lines of a program: `log.info`, `log.error`."""
 
 
 class Debugger:
@@ -55,8 +57,14 @@ class Debugger:
         self._tell(step, OUT, message, relation, error)
 
     def logged(self, step: Step, name: str, data: Mapping[str, Json]) -> None:
-        """Tell what a node reports: its name stands in place of the relation, its data is that of the message."""
-        self._tell(step, LOG, Message(dict(data)), name, None)
+        """Tell what a node reports: its name stands in place of the relation, its data is that of the message.
+
+        Of a line that a program wrote, `info` or `error` stands there, and the line is the data.
+        """
+        if name.startswith(LINE):
+            self._tell(step, LOG, Message(str(data.get("text", ""))), name.removeprefix(LINE), None)
+        else:
+            self._tell(step, LOG, Message(dict(data)), name, None)
 
     def _tell(
         self, step: Step, flow: str, message: Message, relation: Relation | str, error: BaseException | str | None

@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 import copy
-import math
-import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
+
+from catenary.durations import duration_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from catenary.jsontext import Json
-
-_UNIT_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION: Final = re.compile(r"(?:(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:ms|s|m|h|d))+")
-_DURATION_PART: Final = re.compile(r"([0-9.]+)(ms|s|m|h|d)")
-
-
-def duration_s(value: Json) -> float:
-    """Read a length of time in seconds: a number of seconds, or a text such as `"500ms"`, `"5s"`, `"1m30s"`.
-
-    Raises:
-        ValueError: When it is neither, negative, or not finite.
-    """
-    seconds = math.nan
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        seconds = float(value) if abs(value) < 1e15 else math.nan
-    elif isinstance(value, str):
-        text = value.replace(" ", "")
-        if _DURATION.fullmatch(text):
-            seconds = sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION_PART.findall(text))
-        elif re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text):
-            seconds = float(text)
-    if not seconds >= 0 or math.isinf(seconds):
-        raise ValueError(f"must be a number of seconds or a text such as '5s' or '500ms', not {value!r}")
-    return seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from catenary.aspects.host import AspectHost
 from catenary.clock import SystemClock
@@ -17,32 +19,30 @@ from catenary.life.chains import Chains
 from catenary.life.pool import ChainPool
 from catenary.life.stopping import GRACE_S
 from catenary.masking import Masker
-from catenary.runtime.entry import perform
+from catenary.run_host import RunHost
 from catenary.runtime.loops import Loops
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from catenary.aspects import Aspect
     from catenary.cache import Cache
     from catenary.clock import Clock
-    from catenary.events import Event, Listener
+    from catenary.endpoints import Endpoint
+    from catenary.endpoints.pool import Endpoints
+    from catenary.events import Listener
     from catenary.http import HttpClients, WebTexts
     from catenary.jsontext import Json
     from catenary.load import Document, Settings
-    from catenary.message import Message
-    from catenary.options import RunOptions
-    from catenary.outcome import Outcome
-    from catenary.pauses.answers import AnswerParts
     from catenary.pauses.waiting import Pauses
-    from catenary.pipelines.mapping import MapOptions
     from catenary.recording import Recorder
     from catenary.registry import Registry
+    from catenary.remote_cache import RemoteCache
     from catenary.shared import SharedResources
     from catenary.store import History
 
 
-class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
+class Engine(Chains, RunHost, ComponentHost, FunctionHost, AspectHost):
     """Loads chains and runs messages through them.
 
     Safe to use from many tasks of one event loop; `run_sync` may be called from many threads.
@@ -61,12 +61,18 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
         connect_at_load: True to have connections made when a chain is loaded, and a chain refused whose connection
             fails; else they are made at first use. An `async def connect` inside an event loop waits for
             `async with engine`.
+        check_connections_s: Seconds between two looks at the connections that chains share and own, inside
+            `async with engine`; those that are broken are made again. Nothing is looked at if 0.
         registry: Where node types are looked up; all installed components if absent.
         aspects: What is woven around nodes, runs and the loading of chains; `add_aspect` adds more.
         clock: What tells the time; a fake one in tests.
-        cache: Where chains keep values between messages; a store in memory if absent.
+        cache: Where chains keep values between messages, or the address of a Redis that other processes may share,
+            such as `redis://127.0.0.1:6379/0`; a store in memory if absent.
         history: Where all runs are recorded, or the path of the file; True for that of the user's data folder. A
             `History` stays open when the engine is closed, and has all runs by then. Nothing is recorded if absent.
+        endpoints: False to have the endpoints of chains checked and not started.
+        environ: The environment variables that nodes may ask for, such as the key of a model; those of the process if
+            absent.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first by name
@@ -81,11 +87,14 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
         allow_web_includes: bool = False,
         secret_key: str | Path | None = None,
         connect_at_load: bool = False,
+        check_connections_s: float = 0.0,
         registry: Registry | None = None,
         aspects: Iterable[Aspect] = (),
         clock: Clock | None = None,
-        cache: Cache | None = None,
+        cache: Cache | str | None = None,
         history: History | str | Path | bool | None = None,
+        endpoints: bool = True,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.properties: Mapping[str, Json] = properties if properties is not None else {}
         self.functions = {}
@@ -100,14 +109,20 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
         self._allow_web_includes = allow_web_includes
         self._web_texts: WebTexts | None = None
         self._secret_key = secret_key
+        self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self._shared: SharedResources | None = None
+        self._endpoints: Endpoints | None = None
+        self._starts_endpoints = endpoints
+        self._is_entered = False
         self.connects_at_load = connect_at_load
+        self._check_connections_s = check_connections_s
         self._registry = registry
         self._http: HttpClients | None = None
-        self._cache = cache
+        self._owns_cache = isinstance(cache, str)
+        self._cache = _opened(cache) if isinstance(cache, str) else cache
         self._pauses: Pauses | None = None
         self.bus = Bus()
-        self.masker = Masker()
+        self.masker = Masker(getattr(self._cache, "secrets", ()))
         self._history = self._recording_to(history) if history else None
         self._pool = ChainPool(self)
         for aspect in aspects:
@@ -159,7 +174,32 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
             from catenary.shared import SharedResources
 
             self._shared = SharedResources(self)
+            self._pool.remakes.append(self._shared.remake)
         return self._shared
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """What brings messages in: the endpoints of chains, and those that stand alone."""
+        if self._endpoints is None:
+            from catenary.endpoints.pool import Endpoints
+
+            loop = self._pool.loop if self._is_entered else None
+            self._endpoints = Endpoints(
+                self, loop if self._starts_endpoints else None, is_enabled=self._starts_endpoints
+            )
+            self._pool.drain = self._endpoints.stop
+            self._pool.remakes.append(self._endpoints.remake)
+        return self._endpoints
+
+    def endpoint_named(self, name: str, chain_id: str) -> Endpoint[Any, Any] | None:
+        """Give the endpoint that runs under an id: one of the chain, else one that stands alone; `None` for none."""
+        if self._endpoints is None:
+            return None
+        return self._endpoints.find(chain_id, name) or self._endpoints.find("", name)
+
+    def stands_alone(self, name: str) -> bool:
+        """Tell whether there is an endpoint outside of chains under an id, running or not."""
+        return self._endpoints is not None and name in self._endpoints.kinds()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Have all events of all runs from now on handed to `listener`, in the task that makes them.
@@ -218,19 +258,41 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
             script_timeout_s=defaults.script_timeout_s,
             script_memory_bytes=defaults.script_memory_bytes,
             script_host_calls=defaults.script_host_calls,
+            cache_waits=hasattr(self._cache, "awaited"),
         )
         from catenary.secrets import find_key
 
-        key = find_key(self._secret_key)
+        key = find_key(self._secret_key, self.environ)
         resources = {} if self._shared is None else self._shared.kinds()
-        return Settings(environment, defaults.allow_cycle, defaults.strict, key, resources)
+        settings = Settings(
+            environment,
+            defaults.allow_cycle,
+            defaults.strict,
+            key,
+            resources,
+            has_chain=self._pool.has,
+            for_file=self._pool.prepared,
+        )
+        if self._endpoints is None:
+            return settings
+        settings = replace(settings, resources=self._endpoints.kinds() | resources)
+        return replace(settings, processors=self._endpoints.processors, executors=self._endpoints.executors)
 
     def clear_cache(self, chain_id: str) -> None:
-        """Drop what a chain keeps between messages."""
+        """Drop what a chain keeps between messages; in a cache outside of the process it outlives the engine."""
         if self._cache is not None:
             from catenary.cache import ChainCache
 
-            ChainCache(self._cache, chain_id).delete_by_prefix("")
+            cache = ChainCache(self._cache, chain_id)
+            drop_soon = getattr(self._cache, "drop_soon", None)
+            if drop_soon is None:
+                cache.delete_by_prefix("")
+            elif not self._pool.closed:
+                drop_soon(cache.prefix)
+
+    def allow_folder(self, folder: str | Path) -> None:
+        """Let chains that are loaded from then on read, and keep things, below a folder, as `roots` does."""
+        self._roots = (*self._roots, Path(folder))
 
     def _roots_of(self, document: Document) -> tuple[Path, ...]:
         roots = list(self._roots)
@@ -247,82 +309,6 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
 
             self._web_texts = WebTexts(self.http.guard)
         return self._web_texts(address)
-
-    # Runs
-
-    def run(
-        self, chain_id: str, message: Message | Json, **options: Unpack[RunOptions]
-    ) -> Coroutine[Any, Any, Outcome]:
-        """Run a message through a chain and give how every branch ended: `outcome = await engine.run(...)`.
-
-        A node that fails does not raise here: `outcome.ok`, `outcome.error` and `outcome.ends` tell.
-
-        Args:
-            chain_id: The id of a loaded chain.
-            message: A `Message`, or its data.
-            **options: See `RunOptions`.
-
-        Raises:
-            EngineError: When there is no such chain.
-            CancelledError: When the calling task is cancelled; all that the run had started is over by then.
-        """
-        chain = self._pool.present.get(chain_id) or self._pool.get(chain_id)
-        return perform(chain, message, options)
-
-    def run_sync(self, chain_id: str, message: Message | Json, **options: Unpack[RunOptions]) -> Outcome:
-        """Run a message through a chain where no event loop runs.
-
-        A chain whose nodes are all plain functions is run without any event loop; for the rest of a chain with nodes
-        that wait, a loop of the engine's own is used. The arguments are as for `run`.
-
-        Raises:
-            EngineError: As for `run`, and inside a running event loop when the chain has nodes that wait.
-        """
-        return self.get(chain_id).run_sync(message, **options)
-
-    def stream(self, chain_id: str, message: Message | Json, **options: Unpack[RunOptions]) -> AsyncGenerator[Event]:
-        """Run a message through a chain and give the events of the run as they come; the last one is terminal.
-
-        Leaving the loop early cancels the run. The options are those of `run`.
-        """
-        return self.get(chain_id).stream(message, **options)
-
-    def map(
-        self, chain_id: str, items: Iterable[Any] | AsyncIterable[Any], **options: Unpack[MapOptions]
-    ) -> AsyncGenerator[Outcome]:
-        """Run each item through a chain and give the outcomes as they come; the options are those of `Chain.map`."""
-        return self.get(chain_id).map(items, **options)
-
-    # Answers
-
-    async def answer(self, run_id: str, node_id: str, **parts: Unpack[AnswerParts]) -> Outcome | None:
-        """Answer a node that waits: `await engine.answer(run_id, node_id, data={...}, answerer="ann")`.
-
-        An answer counts once: of several for the same pause one wins, and the others are refused.
-
-        Args:
-            run_id: The run.
-            node_id: The node that waits.
-            **parts: The answer, see `AnswerParts`.
-
-        Returns:
-            `None` when the run goes on by itself, in this process or another. When the process that held it is gone,
-            the run is taken up behind the node, in this engine and with another id; then its outcome.
-
-        Raises:
-            PauseError: When nothing waits there, when several visits do, or when it is over.
-            AnswererRefused: When somebody answers who is not named.
-            AnswerInvalid: When the answer does not fit; the node goes on waiting.
-        """
-        from catenary.pauses.resuming import answer
-
-        return await answer(self, run_id, node_id, parts)
-
-    def answer_sync(self, run_id: str, node_id: str, **parts: Unpack[AnswerParts]) -> Outcome | None:
-        """Answer a node that waits, from a thread in which no event loop runs, see `answer`."""
-        from catenary.pauses.resuming import answer_sync
-
-        return answer_sync(self, run_id, node_id, parts)
 
     # Life
 
@@ -346,8 +332,12 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
         self.loops.close()
 
     async def _close_all(self, grace_s: float) -> None:
+        if self._endpoints is not None:
+            self._endpoints.refuse_all()
         if self._pauses is not None:
             await self._pauses.put_off()
+        if self._endpoints is not None:
+            await self._endpoints.close(grace_s)
         await self._pool.close(grace_s)
         if self._pauses is not None:
             await self._pauses.close()
@@ -355,15 +345,22 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
             await self._shared.close()
         if self._http is not None:
             await self._http.close()
+        if self._owns_cache:
+            await asyncio.to_thread(cast("RemoteCache", self._cache).close)
         if self._history is not None:
             await asyncio.to_thread(self._history.close if self._owns_history else self._history.flush)
 
     async def __aenter__(self) -> Self:
         if self._shared is not None:
             await self._shared.connect_waiting()
+        if self._check_connections_s > 0:
+            self.shared.check_every(self._check_connections_s)
         self._pool.loop = asyncio.get_running_loop()
         for chain in list(self._pool.present.values()):
             await chain.open_rest()
+        self._is_entered = True
+        if self._endpoints is not None:
+            await self._endpoints.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -374,3 +371,9 @@ class Engine(Chains, ComponentHost, FunctionHost, AspectHost):
 
     def __exit__(self, *_: object) -> None:
         self.close_sync()
+
+
+def _opened(url: str) -> RemoteCache:
+    from catenary.remote_cache import open_cache
+
+    return open_cache(url)

@@ -1,4 +1,4 @@
-"""Everything catenary raises.
+"""What catenary raises, as one table: an error is looked for by its name. Families of components add their own.
 
 ```
 CatenaryError(code, hint)
@@ -13,8 +13,13 @@ CatenaryError(code, hint)
     NodeError(node_id, node_type, relation, cause)
     RunTimeout, RunCancelled
     StepLimitReached, DepthLimitReached
-  ResourceError(retryable)            the outside world: ConnectFailed, TooSlow, Refused
+  ResourceError(retryable)            the outside world: ConnectFailed, TooSlow
+    Refused                           a key or an address is not allowed
+      AnswererRefused                 somebody answers who may not
   EngineError                         the engine was asked for something it cannot do (unknown chain, closed ...)
+    PauseError                        there is no such question to answer
+      AnswerInvalid                   the answer does not fit the question
+    SecretError                       a secret of a chain cannot be encrypted or decrypted
   StoreError                          a file of records cannot be used, or does not have what was asked for
 ```
 """
@@ -23,6 +28,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from catenary.text_places import excerpt, place
 
 Severity = Literal["error", "warning"]
 
@@ -50,7 +57,7 @@ class Problem:
 class CatenaryError(Exception):
     """Base of all errors of catenary.
 
-    `code` is a stable name such as `chain.invalid`; `hint` says what to do about it.
+    `code` is a stable name such as `chain.invalid`; `hint` says what to do about it, and ends the stack trace.
 
     Usual cause: See the classes below it, which say more exactly what went wrong.
 
@@ -62,6 +69,8 @@ class CatenaryError(Exception):
     def __init__(self, text: str, *, hint: str = "") -> None:
         super().__init__(text)
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")
 
 
 class ChainError(CatenaryError):
@@ -162,13 +171,9 @@ class ExpressionError(CatenaryError):
     @property
     def excerpt(self) -> str:
         """The line of the place with a caret below it; empty when the place is not known."""
-        from catenary.expr.problems import excerpt
-
         return excerpt(self.source, self.position) if self.position >= 0 else ""
 
     def _place(self) -> tuple[int, int]:
-        from catenary.expr.problems import place
-
         return place(self.source, self.position) if self.position >= 0 else (0, 0)
 
 
@@ -234,8 +239,9 @@ class NodeError(RunError):
         node_type: str = "",
         relation: str = "Failure",
         cause: BaseException | None = None,
+        hint: str = "",
     ) -> None:
-        super().__init__(text, run_id=run_id)
+        super().__init__(text, run_id=run_id, hint=hint)
         self.node_id = node_id
         self.node_type = node_type
         self.relation = relation

@@ -1,7 +1,8 @@
 """Every event of a run, one dataclass each, and the bus that carries them.
 
 All have `seq` (1, 2, 3 ... in a run, without gaps), `type`, `timestamp`, `run_id` and the place. Exactly one terminal
-event ends a run and is the last: `run.complete`, `run.error`, `run.cancel` or `run.pause`.
+event ends a run and is the last: `run.complete`, `run.error`, `run.cancel` or `run.pause`. `connection.change` belongs
+to no run; only those who subscribe to the engine get it.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class NodeEvent(Event):
     data: Mapping[str, Json] = field(default_factory=dict[str, Any])
 
     @property
-    def name(self) -> str:
+    def type(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride] - read from values, never from classes
         """The dotted name that the component gave."""
         return self.dotted
 
@@ -151,6 +152,19 @@ class RunPaused(Event):
     """The run ended in a pause and can be resumed."""
 
     type: ClassVar[str] = "run.pause"
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectionChanged(Event):
+    """An endpoint, or a connection that nodes share, is in another state; of no run: `run_id` is empty and `seq` 0.
+
+    `node_id` is the endpoint, or the node or shared resource that owns the connection; `state` is `connected`,
+    `reconnecting` or `disconnected`.
+    """
+
+    type: ClassVar[str] = "connection.change"
+    state: str
+    error: str = ""
 
 
 Listener: TypeAlias = Callable[[Event], None]

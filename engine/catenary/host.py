@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from catenary.errors import EngineError
@@ -20,16 +22,38 @@ _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _TAKEN: Final = frozenset({"vars", "global", "$ctx"})
 
 
+@dataclass(frozen=True, slots=True)
+class GivenHook:
+    """A hook of agents as it was given to the engine.
+
+    Attributes:
+        hook: The hook, or the function.
+        name: By which agents name it; an empty one holds for all agents.
+        at: The point that a function fills; empty for a hook.
+        order: Where it stands among the others; `None` for what the hook says itself.
+    """
+
+    hook: Any
+    name: str = ""
+    at: str = ""
+    order: int | None = None
+
+
 class FunctionHost:
     """The part of an engine that is about the functions of the host program.
 
     Attributes:
         functions: Those for `functions` nodes, by name.
         tools: Those for agents, by name.
+        agent_hooks: The hooks of agents, in the order in which they were given.
+        sql_validator: Is asked about every statement of a database node when its chain is loaded: `(operation, sql)`,
+            with `?` for each value. What it raises refuses the chain.
     """
 
     functions: dict[str, Callable[..., Any]]
     tools: dict[str, Callable[..., Any]]
+    agent_hooks: tuple[GivenHook, ...] = ()
+    sql_validator: Callable[[str, str], object] | None = None
     _host: HostLibrary
 
     def host_function(self, name: str, language: str = "") -> Callable[[AnyT], AnyT]:
@@ -98,6 +122,29 @@ class FunctionHost:
             )
         self.tools[known_as] = function
         return function
+
+    def agent_hook(self, hook: Any = None, *, at: str = "", name: str = "", order: int | None = None) -> Any:
+        """Give agents a hook: `engine.agent_hook(MyHook())`, or `@engine.agent_hook(at="before_tool")` at a function.
+
+        Agents see it that are loaded, or reloaded, afterwards.
+
+        Args:
+            hook: An `AgentHook`, or with `at` a function.
+            at: The point that the function fills, such as `before_tool`.
+            name: Agents that list this name under `hooks` have it; without a name all agents have it.
+            order: Where it stands among the others, the lowest outermost; what the hook says itself if absent, or 100.
+
+        Returns: the hook; without one, what takes the function.
+
+        Raises:
+            EngineError: When the name is taken.
+        """
+        if hook is None:
+            return partial(self.agent_hook, at=at, name=name, order=order)
+        if name and any(given.name == name for given in self.agent_hooks):
+            raise EngineError(f"there is a hook {name!r} already", hint="give this one another name")
+        self.agent_hooks = (*self.agent_hooks, GivenHook(hook, name, at, order))
+        return hook
 
 
 class HostLibrary:

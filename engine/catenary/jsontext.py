@@ -16,6 +16,9 @@ Json: TypeAlias = Any
 """A JSON value: `None`, `bool`, `int`, `float`, `str`, `list` or `dict` with text keys."""
 
 
+_TOO_DEEP: Final = "it is nested too deeply"
+
+
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
@@ -30,18 +33,25 @@ def _finite(digits: str) -> float:
 def _stdlib_loads(text: str | bytes) -> Json:
     if not isinstance(text, str):
         text = text.decode()
-    value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    try:
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
     if "\\ud" in text or "\\uD" in text:
         _stdlib_dumps(value).encode()  # half of a surrogate pair is a ValueError
     return value
 
 
-def _stdlib_dumps(value: Json) -> str:
-    return _escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False))
+def _stdlib_dumps(value: Json, *, sort_keys: bool = True) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys, allow_nan=False)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    return _escaped(text)
 
 
 def _stdlib_dumps_in_order(value: Json) -> str:
-    return _escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+    return _stdlib_dumps(value, sort_keys=False)
 
 
 def _escaped(text: str) -> str:
@@ -78,9 +88,11 @@ else:
     def _fast_loads(text: str | bytes) -> Json:
         value = _orjson_loads(text)
         # orjson reads an integer beyond 64 bits as a float: such texts are long, and read again exactly.
-        if len(text) >= 19 and _has_huge_float(value):
-            return _stdlib_loads(text)
-        return value
+        try:
+            is_exact = len(text) < 19 or not _has_huge_float(value)
+        except RecursionError:
+            raise ValueError(_TOO_DEEP) from None
+        return value if is_exact else _stdlib_loads(text)
 
     def _has_huge_float(value: Json) -> bool:
         kind = value.__class__
@@ -124,6 +136,27 @@ else:
     loads, dumps, dumps_in_order = _fast_loads, _fast_dumps, _fast_dumps_in_order
 
 
+def encodable(text: str) -> str:
+    """Give a text that UTF-8 can hold: halves of surrogate pairs become U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number; `true` and `false` are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_count(value: Any) -> bool:
+    """Tell whether a value is a whole number of 0 or more."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 _MOST_BITS: Final = 14_000  # Python writes no larger number in digits
 
 
@@ -132,9 +165,10 @@ def writable(value: Any) -> Json:
     try:
         dumps(value)
     except (TypeError, ValueError):
-        return _writable(value)
-    except RecursionError:
-        return f"a value nested too deeply, of type {type(value).__name__}"
+        try:
+            return _writable(value)
+        except RecursionError:
+            return f"a value nested too deeply, of type {type(value).__name__}"
     return value
 
 

@@ -25,6 +25,45 @@ MASK: Final = "****"
 SHORTEST: Final = 4
 """Values shorter than this, in characters, are not looked for: they would be found in ordinary words."""
 
+NO_SECRETS: Final = frozenset(
+    [
+        "none",
+        "null",
+        "true",
+        "false",
+        "empty",
+        "test",
+        "dummy",
+        "unused",
+        "memory",
+        "ollama",
+        "vllm",
+        "lm-studio",
+        "no-key",
+        "not-needed",
+    ]
+)
+"""What stands where no key or no address is needed; everybody says these words."""
+
+PLAIN_HEADERS: Final = frozenset(
+    [
+        "accept",
+        "accept-language",
+        "content-type",
+        "http-referer",
+        "referer",
+        "user-agent",
+        "x-title",
+        "api-version",
+        "anthropic-beta",
+        "anthropic-version",
+        "openai-beta",
+        "openai-organization",
+        "openai-project",
+    ]
+)
+"""Headers that say who asks and how. What they say may be any word, and is no secret."""
+
 
 class Masker:
     """Knows the secret values of an engine and puts `****` in their place.
@@ -157,11 +196,12 @@ def _text_of(error: BaseException) -> str:
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         text = value.strip()
-        if len(text) >= SHORTEST and text != MASK and "${" not in text:
+        if len(text) >= SHORTEST and text != MASK and "${" not in text and text.lower() not in NO_SECRETS:
             yield text
     elif isinstance(value, dict):
-        for item in cast("dict[str, Any]", value).values():
-            yield from _texts(item)
+        for name, item in cast("dict[str, Any]", value).items():
+            if name.lower() not in PLAIN_HEADERS:
+                yield from _texts(item)
     elif isinstance(value, (list, tuple)):
         for item in cast("list[Any]", value):
             yield from _texts(item)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from catenary.errors import CatenaryError, NodeError, RunCancelled, RunTimeout
-from catenary.relation import FAILURE, LATE, STREAM
-from catenary.runtime.ends import End
-from catenary.runtime.run import EXPIRED, SUSPENDED
+from catenary.relation import FAILURE, PAUSES
+from catenary.runtime.cancelling import EXPIRED, SUSPENDED
+from catenary.runtime.ends import End, answer_of
 
 if TYPE_CHECKING:
     from catenary.jsontext import Json
@@ -67,10 +67,20 @@ class Outcome:
     @property
     def answer(self) -> End | None:
         """The end whose message is the one of the outcome; None when there is no end at all."""
-        whole = [end for end in self.ends if end.relation != STREAM and end.relation != LATE]
-        open_ends = [end for end in whole if not end.gated]
-        answers = [end for end in open_ends if not end.is_silent] or open_ends or whole or self.ends
-        return answers[-1] if answers else None
+        return answer_of(self.ends) or (self.ends[-1] if self.ends else None)
+
+    @property
+    def only_end(self) -> End | None:
+        """The end of a run that completed with one branch, and whose message is that of the end; None for any other.
+
+        What it tells is in `ends`, `ok` and `message` as well; looking here costs less.
+        """
+        run = self._run
+        if len(self.ends) != 1 or run.stopping is not None or run.fault is not None or run.result is not None:
+            return None
+        end = self.ends[0]
+        is_plain = end.error is None and not end.gated and end.relation != FAILURE and end.relation not in PAUSES
+        return end if is_plain else None
 
     @property
     def error(self) -> CatenaryError | None:
@@ -91,9 +101,11 @@ class Outcome:
     def _node_error(self, end: End) -> NodeError:
         step = self._run.compiled.by_id.get(end.node_id)
         node_type = step.node.type if step else ""
-        cause = str(end.error) if end.error is not None else str(end.message.metadata.get("errorMsg") or "")
+        raised = "" if end.error is None else str(end.error)
+        cause = raised or str(end.message.metadata.get("errorMsg") or "")
+        hint = end.error.hint if isinstance(end.error, CatenaryError) else ""
         if step:
-            cause = step.owner.engine.masker.text(cause)
+            cause, hint = map(step.owner.engine.masker.text, (cause, hint))
         place = f"node {end.node_id!r} ({node_type}): " if end.node_id else ""  # a chain without nodes fails at none
         error = NodeError(
             f"{place}{cause or 'ended as Failure'}",
@@ -101,6 +113,7 @@ class Outcome:
             node_id=end.node_id,
             node_type=node_type,
             cause=end.error,
+            hint=hint,
         )
         error.__cause__ = end.error
         return error

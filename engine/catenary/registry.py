@@ -75,6 +75,26 @@ class Registry:
             raise EngineError(f"component not found. componentType={type_name}", hint=self.hint(type_name))
         return component
 
+    def find_endpoint(self, type_name: str) -> Found | None:
+        """Give the endpoint with this type name or alias, with or without `endpoint/` in front; `None` when none."""
+        for name in (f"endpoint/{type_name}", type_name):
+            found = self.find(name)
+            if found is not None and self.is_endpoint(found):
+                return found
+        return None
+
+    @staticmethod
+    def is_endpoint(component: Found) -> bool:
+        """Tell whether a component brings messages in, and so is no node."""
+        return component.brings_in
+
+    def endpoint_hint(self, type_name: str) -> str:
+        """Say what to do about a type of endpoint that does not exist."""
+        known = [name for name, one in self._all().items() if self.is_endpoint(one)]
+        names = [name.removeprefix("endpoint/") for one in known for name in (one, *self.aliases(one))]
+        listed = ", ".join(sorted(name.removeprefix("endpoint/") for name in known)) or "none"
+        return did_you_mean(type_name.removeprefix("endpoint/"), sorted(names), f"the endpoints are: {listed}")
+
     def types(self, category: str | None = None) -> list[str]:
         """Give the type names, without aliases, sorted by category, order and name; all, or those of one category."""
         infos = [info_of(component) for component in self._all().values()]

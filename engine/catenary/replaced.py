@@ -6,10 +6,11 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from catenary.chain import Chain
+from catenary.dynamic.component import with_inner
 from catenary.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import TypeAlias
 
     Runs: TypeAlias = Mapping[str, Callable[..., Any]]
@@ -34,6 +35,7 @@ class Replacements:
     def __init__(self, runs: Runs, top: Chain) -> None:
         self.runs = dict(runs)
         self._top = top.id
+        self._base = top
         self._views: dict[str, ReplacedChain] = {}
 
     def view(self, chain: Chain) -> ReplacedChain:
@@ -46,12 +48,41 @@ class Replacements:
     def of(self, chain: Chain) -> dict[str, Callable[..., Any]]:
         """Give what stands in for the nodes of a chain, by node id."""
         found: dict[str, Callable[..., Any]] = {}
+        place = self._place_of(chain)
         for name, run in self.runs.items():
-            if chain.id == self._top and name in chain.compiled.by_id:
+            if place and name.startswith(place):
+                found[name[len(place) :]] = run
+            elif chain.id == self._top and name in chain.compiled.by_id:
                 found[name] = run
             elif name.startswith(f"{chain.id}:"):
                 found[name[len(chain.id) + 1 :]] = run
         return found
+
+    def _place_of(self, chain: Chain) -> str:
+        """Give what stands before the names of nodes in a chain that a node has made for itself; empty for others."""
+        around = (self._base, *chain.engine.chains.values())
+        inner = (place for one in with_inner(around) for place, own in own_chains(one, self._top) if own is chain)
+        return next(inner, "")
+
+
+def own_chains(chain: Chain, top: str) -> Iterator[tuple[str, Chain]]:
+    """Give the chains that nodes of a chain have made for themselves, and those inside, each with its place.
+
+    Args:
+        chain: The chain.
+        top: The id of the chain whose nodes are named by their ids alone; others are named `chain id:node id`.
+
+    Returns: names of nodes in them begin with the place, such as `agent/`.
+    """
+    yield from _own_chains(chain, "" if chain.id == top else f"{chain.id}:")
+
+
+def _own_chains(chain: Chain, prefix: str) -> Iterator[tuple[str, Chain]]:
+    for step in chain.compiled.steps:
+        for own in step.component.own_chains():
+            place = f"{prefix}{step.node_id}/"
+            yield place, own
+            yield from _own_chains(own, place)
 
 
 class ReplacedChain(Chain):
@@ -162,7 +193,11 @@ def _owner(chain: Chain, name: str) -> tuple[Chain | None, str]:
     """Give the chain that a name belongs to, and the id of the node in it."""
     if name in chain.compiled.by_id:
         return chain, name
-    for other in (chain, *chain.engine.chains.values()):
+    outer, _, node_id = name.rpartition("/")
+    for other in with_inner((chain, *chain.engine.chains.values())):
+        for place, own in own_chains(other, chain.id) if outer else ():
+            if place == f"{outer}/" and node_id in own.compiled.by_id:
+                return own, node_id
         if name.startswith(f"{other.id}:"):
             return other, name[len(other.id) + 1 :]
     return None, name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -62,8 +62,7 @@ def test_a_report_that_fails_makes_the_run_fail_and_is_logged_all_the_same(api: 
 
 
 async def test_it_runs_in_a_program_too(api: tuple[RecordingApi, str], caplog: pytest.LogCaptureFixture) -> None:
-    chain = read(FILE).value
-    assert isinstance(chain, dict)
+    chain: Any = read(FILE).value
     chain["ruleChain"]["configuration"]["vars"]["alarm_url"] = api[1]
     async with Engine() as engine:
         engine.load(chain)

@@ -388,11 +388,11 @@ def test_a_chain_with_endpoints_needs_no_root(engine):
 
 
 def test_a_chain_is_written_back_as_it_was_written(engine):
-    engine.properties = {"host": "example.org"}
+    engine.properties = {"host": "127.0.0.1:6398"}
     chain = document({"a": ("functions", {"functionName": "echo", "param": "${global.host}"})})
     chain["metadata"]["endpoints"] = [
         {"id": "e", "type": "endpoint/http", "configuration": {"server": "${global.host}"}, "routers": []}
     ]
-    written = Engine({"host": "example.org"}).load(chain).to_dict()
-    assert "example.org" not in json.dumps(written)
+    written = Engine({"host": "127.0.0.1:6398"}).load(chain).to_dict()
+    assert "6398" not in json.dumps(written)
     assert "${global.host}" in json.dumps(written)

@@ -4,7 +4,9 @@ A page is a sequence: later snippets see the files and names of earlier ones. Wh
 
 - `python`: executed. Where `print(...)` has a comment behind it, that is what it must print.
 - `yaml`, `json`: a chain is checked and saved as `ID.yaml` or `ID.json`; other documents must parse.
-- `sh`: each `catenary` and `python` command is run. A comment behind it is its output, or `exit code N`.
+- `sh`: each `catenary`, `python` and `curl` command is run. A comment behind it is its output, or `exit code N`.
+- `<!-- serves: ADDRESS -->` before an `sh` snippet with one `catenary serve`: it runs to the end of the page, on a free
+  port, and commands that name the address call it there.
 - `<!-- file: NAME -->` before a snippet saves it under that name; Python is then run only when a command does it.
 - `<!-- prints: COMMAND -->` before a snippet: it is what the command writes to stdout.
 - A table with the head `Expression | Gives`, or `Template`, `Document`, `Script` or `Python` in place of the first:
@@ -20,8 +22,10 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,11 +98,21 @@ class Runner:
         self._root = root
         self._names: dict[str, Any] = {"__name__": "__snippet__"}
         self._message = Message("")
-        for shared in ("chains", "components", "docs"):
+        self._server: subprocess.Popen[str] | None = None
+        self._addresses: dict[str, str] = {}
+        shutil.copytree(root / "chains", folder / "chains")  # which are written to
+        for shared in ("components", "docs"):
             (folder / shared).symlink_to(root / shared)
         (folder / ".venv" / "bin").mkdir(parents=True)
         for tool in ("catenary", "python"):
             (folder / ".venv" / "bin" / tool).symlink_to(Path(sys.executable).parent / tool)
+
+    def close(self) -> None:
+        """End what runs to the end of the page."""
+        if self._server is not None:
+            self._server.terminate()
+            self._server.wait(15)
+            self._server = None
 
     def run(self, snippet: Snippet) -> None:
         """Run one snippet. Raises: AssertionError: when it does not do what the page says."""
@@ -109,7 +123,9 @@ class Runner:
         if snippet.mark == "prints":
             ran = self._ran(snippet.value)
             assert ran.stdout.rstrip("\n") == snippet.text.rstrip("\n"), f"{snippet.value}\n{ran.stdout}{ran.stderr}"
-        if snippet.mark == "table":
+        if snippet.mark == "serves":
+            self._serve(snippet)
+        elif snippet.mark == "table":
             self._table(snippet)
         elif snippet.mark == "message":
             self._message = Message(snippet.text, metadata=self._message.metadata)
@@ -173,8 +189,25 @@ class Runner:
     def _commands(self, snippet: Snippet) -> None:
         for line in snippet.text.replace("\\\n", " ").splitlines():
             command, _, claim = line.partition("  # ")
-            assert re.search(r"\b(catenary|python) ", command), f"cannot run {command!r}; mark the snippet"
+            if not command.strip():
+                continue
+            assert re.search(r"\b(catenary|python|curl) ", command), f"cannot run {command!r}; mark the snippet"
             self._command(command, claim.strip())
+
+    def _serve(self, snippet: Snippet) -> None:
+        """Start a server, and note where it is in truth."""
+        self.close()
+        log = self._folder / "server.log"
+        with log.open("w") as opened:
+            command = f"exec {snippet.text.strip()} --port 0"
+            self._server = subprocess.Popen(
+                ["bash", "-c", command], env=self._environment(), stdout=opened, stderr=opened, text=True
+            )
+        deadline = time.monotonic() + 20
+        while (found := re.search(r"(http://\S+)\s+the API", log.read_text())) is None:
+            assert time.monotonic() < deadline and self._server.poll() is None, log.read_text()
+            time.sleep(0.05)
+        self._addresses[snippet.value] = found[1]
 
     def _command(self, command: str, claim: str) -> None:
         ran = self._ran(command)
@@ -183,11 +216,16 @@ class Runner:
         if claim and not expected:
             assert claim in ran.stdout.splitlines(), f"{command} printed {ran.stdout!r}"
 
-    def _ran(self, command: str) -> subprocess.CompletedProcess[str]:
+    def _environment(self) -> dict[str, str]:
         search = f"{self._folder / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "PATH": search, "CATENARY_DATA_DIR": str(self._folder / "data")}
+
+    def _ran(self, command: str) -> subprocess.CompletedProcess[str]:
+        for written, address in self._addresses.items():
+            command = command.replace(written, address)
         return subprocess.run(
             ["bash", "-c", command],
-            env={**os.environ, "PATH": search},
+            env=self._environment(),
             capture_output=True,
             text=True,
             timeout=60,

@@ -32,6 +32,7 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 error.add_note(f"in {page.name}, line {snippet.line}")
                 raise
     finally:
+        runner.close()
         registered.clear()
         registered.update(before)
 

@@ -72,3 +72,13 @@ def test_open_and_close_do_nothing_unless_told():
     assert component.open(None) is None
     assert component.close() is None
     assert component.config.max_size == 1
+
+
+def test_secret_options_are_masked_in_the_text_form_of_settings():
+    class Login(Config):
+        name: str = option("", help="Who.")
+        password: str = option("", help="The secret.", secret=True)
+
+    assert repr(Login(name="ann", password="hidden")) == "Login(name='ann', password='****')"
+    assert str(Login(name="ann", password="hidden")) == "name='ann' password='****'"
+    assert repr(Login()) == "Login(name='', password='')"

@@ -148,6 +148,39 @@ async def test_callbacks_of_exits_may_be_async_and_may_raise(engine, caplog):
     assert caplog.text.count("a callback of a run raised") == 4
 
 
+async def test_a_callback_of_an_exit_that_waits_for_something_cancelled_does_not_cancel_the_run(engine, caplog):
+    told = []
+
+    async def cancelled(visit):
+        told.append(visit.node_id)
+        waiting = asyncio.ensure_future(asyncio.Event().wait())
+        waiting.cancel()
+        await waiting
+
+    chain = load(engine, {"a": None, "b": None}, ["a b"])
+    assert (await chain.run("x", on_node_completed=cancelled)).ok
+    assert told == ["a", "b"]
+    assert caplog.text.count("a callback of a run was cancelled") == 2
+
+
+def test_an_event_loop_that_ends_ends_the_callbacks_of_exits(engine, caplog):
+    chain = load(engine, {"a": None})
+
+    async def main():
+        began = asyncio.Event()
+
+        async def forever(visit):
+            began.set()
+            await asyncio.Event().wait()
+
+        running = asyncio.ensure_future(chain.run("x", on_node_completed=forever))
+        await began.wait()
+        return running
+
+    assert asyncio.run(main()).cancelled()
+    assert caplog.text == ""
+
+
 async def test_a_visit_that_is_cut_off_is_told_with_the_reason(engine):
     async def slow(ctx, msg):
         await asyncio.sleep(30)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catenary.definition import ChainDefinition, Connection, EndpointDefinition, NodeDefinition, Retry, duration_s
+from catenary.definition import ChainDefinition, Connection, EndpointDefinition, NodeDefinition, Retry
 from catenary.load import read
 
 TEXTS = st.text(min_size=1, max_size=5)
@@ -96,31 +96,6 @@ def test_root_counts_as_true_when_endpoints_are_there():
 def test_first_node_is_none_outside_the_list(index, found):
     chain = ChainDefinition(first_node_index=index, nodes=(NodeDefinition("a", "t"), NodeDefinition("b", "t")))
     assert (chain.first_node.id if chain.first_node else None) == found
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        (5, 5.0),
-        (0.5, 0.5),
-        ("5", 5.0),
-        ("5s", 5.0),
-        ("500ms", 0.5),
-        ("1m30s", 90.0),
-        ("1.5 h", 5400.0),
-        ("1d", 86400.0),
-    ],
-)
-def test_durations_are_numbers_of_seconds_or_texts(value, seconds):
-    assert duration_s(value) == seconds
-
-
-@pytest.mark.parametrize(
-    "value", ["", "5x", "s", "-5s", -1, True, None, [], float("nan"), float("inf"), "1..5s", 10**400]
-)
-def test_other_durations_are_refused(value):
-    with pytest.raises(ValueError, match="number of seconds"):
-        duration_s(value)
 
 
 def test_no_timeout_and_zero_are_no_limit():

@@ -7,6 +7,8 @@ import functools
 import json
 import subprocess
 import sys
+import traceback
+from pathlib import Path
 
 import pytest
 from tests.engine.runtime.kit import Kind, definition, load, ways
@@ -382,3 +384,25 @@ def test_importing_the_engine_loads_no_heavy_package():
     code = f"import sys, catenary.engine; sys.exit(str({heavy} & set(sys.modules) or '') or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_may_be_allowed_later(tmp_path: Path) -> None:
+    (tmp_path / "word.txt").write_text("hello")
+    chain = {
+        "ruleChain": {"id": "reader"},
+        "metadata": {
+            "nodes": [
+                {"id": "t", "type": "text/template", "configuration": {"template": "{{ include('word.txt') }}"}},
+            ]
+        },
+    }
+    with Engine() as engine:
+        engine.allow_folder(tmp_path)
+        engine.load(chain)
+        assert engine.run_sync("reader", "x").message.text == "hello"
+
+
+def test_the_hint_of_an_error_ends_its_stack_trace():
+    with Engine() as engine, pytest.raises(EngineError) as raised:
+        engine.get("nothing")
+    assert "".join(traceback.format_exception(raised.value)).endswith("not found\nhint: loaded chains: none\n")

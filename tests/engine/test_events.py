@@ -31,7 +31,7 @@ def test_json_form_is_camel_case_with_messages_as_on_the_wire():
 
 def test_what_a_component_reports_has_the_name_it_gave():
     event = NodeEvent(**head(), dotted="content.delta", data={"text": "x"})
-    assert event.name == "content.delta"
+    assert (event.name, event.type) == ("content.delta", "content.delta")
     assert event.to_dict()["type"] == "content.delta"
     assert event.to_dict()["data"] == {"text": "x"}
     assert "dotted" not in event.to_dict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import math
@@ -92,3 +93,21 @@ def test_keys_stay_in_order_where_that_is_asked_for(dumps_in_order):
 @pytest.mark.parametrize("dumps", [*DUMPS, jsontext.dumps_in_order, jsontext._stdlib_dumps_in_order])
 def test_line_separators_are_escaped_and_nothing_else_is(dumps):
     assert dumps(["\u2028\u2029", "<é>&\u2027", None]) == '["\\u2028\\u2029","<é>&\u2027",null]'
+
+
+@pytest.mark.parametrize("loads", LOADS)
+def test_what_is_nested_too_deeply_is_an_error_of_value(loads):
+    for depth in (600, 900, 1_000, 1_020, 5_000, 100_000):
+        with contextlib.suppress(ValueError):
+            loads('{"a":' + "[" * depth + "]" * depth + "}")
+    with pytest.raises(ValueError):
+        loads("[" * 100_000 + "]" * 100_000)
+
+
+@pytest.mark.parametrize("dumps", [*DUMPS, jsontext.dumps_in_order, jsontext._stdlib_dumps_in_order])
+def test_what_is_nested_too_deeply_cannot_be_written(dumps):
+    value = []
+    for _ in range(5_000):
+        value = [value]
+    with pytest.raises(ValueError, match="nested too deeply"):
+        dumps(value)

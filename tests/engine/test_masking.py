@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.engine.runtime.kit import load
 
 from catenary import SUCCESS, Component, Config, Message, option, register
-from catenary.masking import MASK, Masker, secrets_in
+from catenary.masking import MASK, NO_SECRETS, Masker, secrets_in
 from catenary.recording import MemoryRecorder
 from catenary.runlog import snapshot
 
@@ -89,10 +89,12 @@ def test_nested_settings_give_their_secrets():
     assert list(secrets_in([{"x": config}])) == ["one", "two"]
 
 
-@given(
-    st.text(min_size=4).filter(lambda text: len(text.strip()) >= 4 and "${" not in text and text.strip() != MASK),
-    st.text(),
-)
+def _is_secret(text):
+    plain = text.strip()
+    return len(plain) >= 4 and "${" not in text and plain != MASK and plain.lower() not in NO_SECRETS
+
+
+@given(st.text(min_size=4).filter(_is_secret), st.text())
 def test_a_secret_is_found_in_texts_and_in_json(secret, around):
     masker = Masker([secret])
     plain = secret.strip()
@@ -103,6 +105,16 @@ def test_a_secret_is_found_in_texts_and_in_json(secret, around):
 
 def test_short_values_and_templates_are_left_alone():
     assert not Masker(["ab", "${global.key}", 1, None, {"x": [True]}])
+
+
+@pytest.mark.parametrize("word", ["memory", "EMPTY", "ollama", "lm-studio", "not-needed"])
+def test_what_stands_where_no_key_is_needed_is_no_secret(word):
+    assert not Masker([word])
+
+
+def test_headers_that_say_who_asks_are_no_secrets():
+    masker = Masker([{"X-Title": "Clerk", "Authorization": "Bearer 4711-tok"}])
+    assert masker.text("Clerk, Bearer 4711-tok") == f"Clerk, {MASK}"
 
 
 def test_secrets_in_data_that_is_no_json_are_masked_in_what_is_shown_of_it():
@@ -158,3 +170,10 @@ async def test_a_node_that_fails_tells_no_secret_to_those_behind_it(engine, retr
     assert isinstance(end.error, ValueError)
     assert str(end.error) == end.message.metadata["errorMsg"] == "**** was refused"
     assert "4711" not in json.dumps(outcome.to_dict()) + repr(end)
+
+
+@pytest.mark.parametrize("word", ["none", "None", " null ", "true", "FALSE", "abc"])
+def test_what_stands_for_no_key_is_no_secret(word):
+    masker = Masker([word])
+    assert not masker
+    assert masker.text(f"the state is {word}") == f"the state is {word}"

@@ -8,7 +8,8 @@ import pytest
 from tests.engine.runtime.kit import END, load
 
 from catenary import FAILURE, STREAM, SUCCESS, Message
-from catenary.errors import NodeError, RunTimeout
+from catenary.errors import EngineError, NodeError, RunTimeout
+from catenary.masking import MASK
 
 
 def run(engine, *emissions, **more):
@@ -151,3 +152,13 @@ def test_run_id_is_kept(engine):
 def test_a_chain_without_nodes_fails_at_no_node(engine):
     outcome = engine.load({"ruleChain": {"id": "none"}, "metadata": {"nodes": []}}).run_sync("x")
     assert str(outcome.error) == "the rule chain has no nodes"
+
+
+def test_the_error_of_a_node_has_the_hint_of_its_cause_with_secrets_masked(engine):
+    engine.masker.add("topsecret")
+
+    def refuse(ctx, msg):
+        raise EngineError("no such place", hint="places: here, topsecret")
+
+    error = load(engine, {"a": refuse}).run_sync("").error
+    assert error.hint == f"places: here, {MASK}"

@@ -150,6 +150,15 @@ def test_a_placeholder_without_a_value_is_told_once():
     assert [problem.code for problem in check({"one": "${vars.node}"})] == ["chain.unresolved-placeholder"]
 
 
+@pytest.mark.parametrize("name", ["${metadata.node}", "${ruleChain.nothing}", "a-${msg.node}"])
+@pytest.mark.parametrize("option", ["one", "many", "output"])
+def test_a_node_cannot_be_named_by_a_part_of_the_message(option, name):
+    (problem,) = check({option: name})
+    assert (problem.code, problem.severity) == ("config.unknown-node", "warning")
+    assert problem.text == f"node 'names' (t/names): {option} names no node: {name!r} does not exist"
+    assert problem.hint == "it is read once, when the chain is loaded: no part of a message can be named in it"
+
+
 def test_reading_the_own_output_is_no_problem():
     assert check({"output": "names"}) == []
 

@@ -28,6 +28,14 @@ uses trains
 Take the 08:25 from Oslo, and an umbrella: it rains in Bergen.
 3 steps, 2 calls of tools
 """,
+    "agent_in_python.py": """
+uses weather
+It rains in Bergen: take an umbrella.
+As you like.
+9 messages, the sixth one is the answer that was interrupted:
+['1', '2', '3', '4', '5']
+as a chain it is {'id': 'planner', 'name': 'Planner', 'root': True}
+""",
     "pandas_job.py": """
  order  total
      1     24
@@ -40,6 +48,13 @@ Hello Ann
 Hello Bob
 Hello Cid
 error
+""",
+    "fastapi_service.py": """
+{'costs': 12}
+{'detail': 'we do not sell that'}
+{'text': 'Hello Ann'}
+10 completed
+['hello', 'price']
 """,
     "many_processes.py": """
 7 [1, 7]

@@ -13,8 +13,8 @@ from tests.security.corpus_files import entries
 from catenary.errors import ChainError, ExpressionError
 from catenary.expr import FUNCTIONS, Document, Environment, Expression, PythonExpression, Script, Template
 from catenary.expr.functions.times import date, duration
+from catenary.expr.kinds import EvaluationError
 from catenary.expr.layouts import format_layout, parse_layout
-from catenary.expr.operators import EvaluationError
 from catenary.expr.placeholders import resolve_placeholders, split_parts
 from catenary.expr.program import compile_program
 from catenary.expr.reference import evaluate
@@ -154,7 +154,9 @@ def seeds() -> list[str]:
     """Give texts to begin with: the examples of all functions, the documents' code, the chains, the known escapes."""
     root = Path(__file__).parents[2]
     found = [source for function in FUNCTIONS.values() for source, _ in function.examples]
-    for path in sorted(path for path in [*root.glob("chains/*"), *root.glob("docs/*.md")] if path.is_file()):
+    # by name: a chain that ran may have left its data there
+    kinds = ("chains/**/*.json", "chains/**/*.yaml", "chains/*.md", "docs/*.md")
+    for path in sorted(path for kind in kinds for path in root.glob(kind)):
         found += [
             line.strip(" `|-")[:200] for line in path.read_text("utf-8").splitlines() if "(" in line or "${" in line
         ]

@@ -14,6 +14,7 @@ from catenary.expr import Environment, Expression, Script, Template
 from catenary.expr.program import compile_program
 from catenary.expr.reference import evaluate
 from catenary.message import Message
+from catenary.reasons import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +74,7 @@ def _reference(text: str, where: Environment) -> Any:
     try:
         return evaluate(program, where, message())
     except Exception as error:  # it raises what its operators raise; closures make `ExpressionError`s of the same
-        raise ExpressionError(str(error) or type(error).__name__) from error
+        raise ExpressionError(reason_of(error)) from error
 
 
 def _template(text: str, where: Environment) -> Any:

@@ -1,4 +1,4 @@
-"""Where a message goes whose relation nobody connected."""
+"""What filters share: conditions that are not blank, and where a message goes whose relation nobody connected."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from catenary.expr import text_of
 
 if TYPE_CHECKING:
     from catenary.component import Context
+    from catenary.jsontext import Json
+
+
+def not_blank(value: Json) -> Json:
+    """Read an option that has to be there. Raises: ValueError: when it is blank text."""
+    if isinstance(value, str) and not value.strip():
+        raise ValueError("can not be empty")
+    return value
 
 
 def connected_or_default(ctx: Context, relation: str) -> str:

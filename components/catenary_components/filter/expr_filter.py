@@ -9,9 +9,10 @@ from pydantic import field_validator
 from catenary import FAILURE, FALSE, TRUE, Expression
 from catenary.component import Component, Config, Context, Example, option, register
 
+from ._shared import not_blank
+
 if TYPE_CHECKING:
     from catenary import Message, Relation
-    from catenary.jsontext import Json
 
 
 class ExprFilterConfig(Config):
@@ -21,12 +22,7 @@ class ExprFilterConfig(Config):
         help="The condition.", examples=["msg.temperature > 50", "metadata.productType == 'test' && msg.n in 1..5"]
     )
 
-    @field_validator("expr", mode="before")
-    @classmethod
-    def _is_not_blank(cls, value: Json) -> Json:
-        if isinstance(value, str) and not value.strip():
-            raise ValueError("can not be empty")
-        return value
+    _is_not_blank = field_validator("expr", mode="before")(not_blank)
 
 
 @register("exprFilter", category="filter", since="0.1", label="Expression filter")

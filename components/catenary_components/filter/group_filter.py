@@ -30,7 +30,9 @@ class GroupFilter(Component[GroupFilterConfig]):
     with `allMatches` the first that says anything else; the filters that are still at work then are stopped. A
     filter that fails counts as not true, and so does an id that names no node. The message goes on unchanged.
 
-    It leaves by `Failure` when no filter is named, or when the time is over before the answer is known.
+    It leaves by `Failure` when no filter is named, or when the time is over before the answer is known (then with
+    `context deadline exceeded`). Time stands still as long as a `wait` node that a member is or runs waits for its
+    answer.
     """
 
     relations = (TRUE, FALSE, FAILURE)

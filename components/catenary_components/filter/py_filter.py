@@ -10,9 +10,10 @@ from catenary import FAILURE, FALSE, TRUE, Message
 from catenary.component import Component, Config, Context, Example, option, register
 from catenary.expr import PythonExpression  # noqa: TC001 - settings are read by their annotations
 
+from ._shared import not_blank
+
 if TYPE_CHECKING:
     from catenary import Relation
-    from catenary.jsontext import Json
 
 
 class PyFilterConfig(Config):
@@ -23,12 +24,7 @@ class PyFilterConfig(Config):
         examples=["msg['t'] > 40 and metadata.get('kind') == 'a'", "any(x.alarm for x in msg.items)"],
     )
 
-    @field_validator("expr", mode="before")
-    @classmethod
-    def _is_not_blank(cls, value: Json) -> Json:
-        if isinstance(value, str) and not value.strip():
-            raise ValueError("can not be empty")
-        return value
+    _is_not_blank = field_validator("expr", mode="before")(not_blank)
 
 
 @register("pyFilter", category="filter", since="0.1", label="Python filter")

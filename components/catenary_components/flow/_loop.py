@@ -88,7 +88,7 @@ class Loop:
                 error = (end.error or end.reason) if error is None else error
             elif end.is_paused:
                 pause = pause or (end.relation, result)
-            elif _is_result(end):
+            elif end.is_answer:
                 results.append(result)
         return Round(results, error, pause)
 
@@ -103,10 +103,6 @@ def element_of(message: Message) -> Json:
         return message.to_dict()["data"] if message.data_type == BINARY else message.text
     value = message.value
     return value if value != {} or message.text.strip() else ""
-
-
-def _is_result(end: End) -> bool:
-    return not (end.gated or end.is_silent or end.relation == STREAM)
 
 
 def _asks_to_stop(message: Message) -> bool:

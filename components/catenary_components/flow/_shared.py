@@ -33,7 +33,10 @@ class CasesConfig(Config):
             {"case": "msg.temperature>=20 && msg.temperature<=50", "then": "Case1"},
             {"case": "msg.temperature>50", "then": "Case2"},
         ],
-        help="The cases, tried in this order.",
+        help=(
+            "The cases, tried in this order. If absent, `Case1` is for a `msg.temperature` from 20 to 50 and `Case2`"
+            " for more; an empty list has none."
+        ),
     )
 
 

@@ -69,7 +69,7 @@ class Body(Target):
     def read(cls, value: Json) -> Self:
         """Read a body. Raises: ValueError: when it is none of the three."""
         text = _text(value, "name the first node of the body, or a chain as chain:ID")
-        kind, name = _parts(text, "must be a node id, or a chain as chain:ID")
+        kind, name = _parts(text, "a node id, or a chain as chain:ID")
         if not name:
             raise ValueError(f"names no {'chain' if kind == 'chain' else 'node'} after the colon")
         return cls._made(text, "", name) if kind == "chain" else cls._made(text, name, "")
@@ -84,7 +84,7 @@ class NodeReference(Target):
     def read(cls, value: Json) -> Self:
         """Read a reference. Raises: ValueError: when it is neither."""
         text = _text(value, "name a node, or a node of another chain as CHAIN:NODE")
-        chain_id, node_id = _parts(text, "must be a node id, or CHAIN:NODE for a node of another chain")
+        chain_id, node_id = _parts(text, "a node id, or CHAIN:NODE for a node of another chain")
         if not node_id or (":" in text and not chain_id):
             raise ValueError(f"names no {'chain before' if node_id else 'node after'} the colon")
         return cls._made(text, node_id, chain_id)
@@ -100,6 +100,6 @@ def _text(value: Json, hint: str) -> str:
 def _parts(text: str, rule: str) -> tuple[str, str]:
     """Give what stands before the colon, if there is one, and what stands behind it."""
     if text.count(":") > 1:
-        raise ValueError(f"{rule}; there is more than one colon in {text!r}")
+        raise ValueError(f"has more than one colon in {text!r}; write {rule}")
     before, _, behind = text.rpartition(":")
     return before.strip(), behind.strip()

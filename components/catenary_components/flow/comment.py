@@ -23,11 +23,13 @@ class CommentConfig(Config):
 class Comment(Component[CommentConfig]):
     """Tell the readers of a chain something; messages pass it by `Success` as they came.
 
-    It may stand unconnected. Whatever its configuration says is kept, and has no effect.
+    It may stand unconnected. Whatever its configuration says is kept, and has no effect: a `${global.x}` in it is a
+    text like any other, and a node that it names is not run by that.
     """
 
     relations = (SUCCESS,)
     pure = True
+    is_note = True
     examples = (
         Example(
             "the message goes on unchanged",

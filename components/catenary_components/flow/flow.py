@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catenary import FAILURE, SUCCESS, fail
+from pydantic import field_validator
+
+from catenary import AWAIT_CONFIRM, AWAIT_EXTERNAL, FAILURE, SUCCESS, fail
 from catenary.component import Component, Config, Context, Emission, End, Example, option, register
 from catenary.message import JSON
 
@@ -12,6 +14,7 @@ from ._shared import wrapped
 
 if TYPE_CHECKING:
     from catenary import Message
+    from catenary.jsontext import Json
 
 
 class FlowConfig(Config):
@@ -22,6 +25,13 @@ class FlowConfig(Config):
         False,
         help="Pass every end of the chain on by its own relation, instead of listing them all in one message.",
     )
+
+    @field_validator("target_id", mode="before")
+    @classmethod
+    def _without_blanks(cls, value: Json) -> Json:
+        if isinstance(value, str) and not value.strip():
+            raise ValueError("is empty; name the chain to run")
+        return value.strip() if isinstance(value, str) else value
 
 
 @register("flow", category="flow", since="0.1", label="Sub-chain")
@@ -38,7 +48,8 @@ class Flow(Component[FlowConfig]):
 
     With `extend` every end goes on at once, by its own relation and with its own message, so the node may have any
     relations. Where a node of the chain sent nothing on, nothing goes on here; when nothing did at all, the branch
-    ends here. Ends that an `end` node of the chain gates are left out.
+    ends here. Ends that an `end` node of the chain gates, and branches that came too late at a join of
+    it, are left out.
     """
 
     relations = (SUCCESS, FAILURE)
@@ -55,14 +66,18 @@ class Flow(Component[FlowConfig]):
         Example("there is no such chain", config={"targetId": "absent"}, inputs=[{}], leaves_by=["Failure"]),
     )
 
+    def named_relations(self) -> list[str] | None:
+        # Of the ends of an extended chain nobody knows before it runs.
+        return None if self.config.extend else [SUCCESS, AWAIT_CONFIRM, AWAIT_EXTERNAL]
+
     async def run(self, ctx: Context, msg: Message) -> Emission:
         target = self.config.target_id
         if not self.config.extend:
             ends = await ctx.run_chain(target, msg)
-            return _together([end for end in ends if not end.gated], msg)
+            return _together([end for end in ends if not (end.gated or end.is_late)], msg)
 
         async def pass_on(end: End) -> None:
-            if not (end.gated or end.is_silent):
+            if not (end.gated or end.is_silent or end.is_late):
                 await ctx.emit(*(fail(end.error, end.message) if end.error else (end.relation, end.message)))
 
         await ctx.run_chain(target, msg, each=pass_on)

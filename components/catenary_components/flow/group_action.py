@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 class GroupActionConfig(Config):
     """Settings of one `groupAction` node."""
 
-    match_relation_type: str = option("Success", help="The relation by which a node counts as done.")
+    match_relation_type: str = option(
+        "Success", help="The relation by which a node counts as done; blank is `Success`."
+    )
     match_num: int = option(
         0, unit="nodes", help="How many nodes must be done; 0, less, or more than there are, means all."
     )
@@ -45,7 +47,9 @@ class GroupAction(Component[GroupActionConfig]):
     JSON objects give their keys (a later one wins), any other payload stands under the id of its node. Type, id and
     time stay; the metadata of all nodes that did not fail is put together, a later one wins.
 
-    It leaves by `Failure`, with the message as it came, when no node is named or when the time is over.
+    It leaves by `Failure`, with the message as it came, when no node is named or when the time is over (then with
+    `context deadline exceeded`). Time stands still as long as a `wait` node that a member is or runs waits for its
+    answer.
     """
 
     relations = (SUCCESS, FAILURE)
@@ -63,19 +67,20 @@ class GroupAction(Component[GroupActionConfig]):
 
     async def run(self, ctx: Context, msg: Message) -> Emission:
         config = self.config
+        wanted = config.match_relation_type.strip() or SUCCESS
         count = len(config.node_ids)
         missing = config.match_num if 0 < config.match_num <= count else count
 
         def is_enough(result: Result) -> bool:
             nonlocal missing
-            missing -= result.relation == config.match_relation_type
+            missing -= result.relation == wanted
             return not missing
 
         results = await run_members(
             ctx,
             config.node_ids,
             msg,
-            wanted=config.match_relation_type,
+            wanted=wanted,
             timeout_s=config.timeout,
             is_enough=is_enough,
         )

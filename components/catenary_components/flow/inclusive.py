@@ -48,5 +48,8 @@ class Inclusive(Component[InclusiveConfig]):
         super().__init__(config)
         self._cases = [(case.case.call, Relation(case.then)) for case in config.cases]
 
+    def named_relations(self) -> list[str]:
+        return [case.then for case in self.config.cases]
+
     def run(self, ctx: Context, msg: Message) -> Emission:
         return [relation for holds, relation in self._cases if holds(msg, ctx) is True] or DEFAULT

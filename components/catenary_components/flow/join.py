@@ -48,7 +48,8 @@ class Join(Component[JoinConfig]):
     The payload is a JSON list in order of arrival, one `{"msg", "err", "nodeId"}` for each branch, where `nodeId` is
     the node the message came from. With `mergeToMap` it is one object: payloads that are JSON objects give their
     keys (a later one wins), any other payload stands under the id of the node it came from. Type, id and time are
-    those of the first arrival; metadata of all branches is put together, a later one wins.
+    those of the first arrival, and so is its metadata, with that of all branches that did not fail put over it, a later
+    one wins. Payloads that have more than 32 Mi characters together are not listed: that is a `Failure`.
 
     A branch that arrives by `Failure` makes the result leave by `Failure`, with the errors of all such branches
     as `NodeId=<id>,Err=<text> ` and the payload as usual.

@@ -53,6 +53,6 @@ class Ref(Component[RefConfig]):
         for end in ends:
             if end.relation == FAILURE:
                 emissions.append(fail(end.error or end.reason, msg))
-            elif not (end.gated or end.is_silent or end.relation == STREAM):
+            elif end.is_answer:
                 emissions.append((end.relation, end.message))
         return emissions[0] if len(emissions) == 1 else emissions

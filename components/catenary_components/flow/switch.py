@@ -51,6 +51,9 @@ class Switch(Component[SwitchConfig]):
         super().__init__(config)
         self._cases = [(case.case.call, Relation(case.then)) for case in config.cases]
 
+    def named_relations(self) -> list[str]:
+        return [case.then for case in self.config.cases]
+
     def run(self, ctx: Context, msg: Message) -> Relation:
         for holds, relation in self._cases:
             try:

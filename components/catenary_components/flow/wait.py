@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from catenary import FAILURE, Relation, Template
 from catenary.component import Component, Config, Context, Emission, Example, option, register
-from catenary.definition import duration_s
+from catenary.durations import duration_s
+from catenary.errors import ConfigError
 from catenary.pauses import Ask, Use
+from catenary.schema_reading import SchemaProblem, usable
 
 if TYPE_CHECKING:
     from catenary import Message
@@ -42,7 +44,10 @@ class WaitConfig(Config):
     answer_schema: dict[str, Any] = option(
         {},
         also=["schema"],
-        help="The JSON Schema that the data of an answer must fit. An answer without data counts as `null`.",
+        help=(
+            "The JSON Schema that the data of an answer must fit. An answer without data counts as `null`. Loading"
+            " refuses a schema that is wrong, or has keywords that nobody would look at."
+        ),
         examples=[{"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number"}}}],
     )
     use: Use = option(
@@ -93,12 +98,16 @@ class Wait(Component[WaitConfig]):
 
     def __init__(self, config: WaitConfig) -> None:
         super().__init__(config)
+        self._schema = _usable(config.answer_schema)
         if any(not name.strip() for name in config.relations):
             raise ValueError("relations: a relation needs a name")
         if config.editable and config.use not in {"replace", "merge"}:
             raise ValueError(f"editable: has no meaning with use {config.use!r}; it goes with 'replace' and 'merge'")
         if isinstance(config.timeout.source, (str, int, float)) and "${" not in str(config.timeout.source):
             _seconds(config.timeout.source)  # what is wrong with every message is told at load
+
+    def named_relations(self) -> list[str]:
+        return self.config.relations
 
     async def run(self, ctx: Context, msg: Message) -> Emission:
         return await ctx.chain.engine.pauses.wait(ctx, self._ask(ctx, msg), msg)
@@ -110,7 +119,7 @@ class Wait(Component[WaitConfig]):
             prompt=config.prompt.render(msg, ctx),
             answerers=_names(config.answerers.value(msg, ctx)),
             relations=tuple(dict.fromkeys(config.relations)),
-            schema=config.answer_schema or None,
+            schema=self._schema or None,
             use=config.use,
             key=config.key,
             editable=tuple(config.editable),
@@ -121,6 +130,14 @@ class Wait(Component[WaitConfig]):
 def _names(value: Json) -> tuple[str, ...]:
     names = cast("list[Json]", value) if isinstance(value, list) else str(value or "").split(",")
     return tuple(dict.fromkeys(name for item in names if (name := str(item).strip())))
+
+
+def _usable(schema: dict[str, Json]) -> dict[str, Json]:
+    """Give a schema as answers are checked against it. Raises: ConfigError: when that cannot be done."""
+    try:
+        return usable(schema)
+    except SchemaProblem as problem:
+        raise ConfigError(f"answerSchema: {problem}", hint=problem.hint) from None
 
 
 def _seconds(value: Json) -> float | None:

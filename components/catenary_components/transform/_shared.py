@@ -1,4 +1,4 @@
-"""Results of expressions as payloads."""
+"""What transforms share: options that may be blank, and results of expressions as payloads."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ MAX_ELEMENTS: Final = 2_000_000
 """Elements at all depths that a result may have."""
 
 _LARGE: Final = 1e21  # from here on JSON writes an exponent
+
+
+def blank_is_absent(value: Json) -> Json:
+    """Read an option in which blank text stands for none."""
+    return None if isinstance(value, str) and not value.strip() else value
 
 
 def with_payload(msg: Message, value: Json) -> Message:

@@ -10,7 +10,7 @@ from catenary import FAILURE, SUCCESS, Expression
 from catenary.component import Component, Config, Context, Emission, Example, option, register
 from catenary.message import JSON
 
-from ._shared import ALWAYS_JSON, json_value, with_payload
+from ._shared import ALWAYS_JSON, blank_is_absent, json_value, with_payload
 
 if TYPE_CHECKING:
     from catenary import Message
@@ -25,10 +25,7 @@ class ExprTransformConfig(Config):
         {}, help="An object as payload: an expression for each key.", examples=[{"celsius": "(msg.f - 32) / 1.8"}]
     )
 
-    @field_validator("expr", mode="before")
-    @classmethod
-    def _blank_is_absent(cls, value: Json) -> Json:
-        return None if isinstance(value, str) and not value.strip() else value
+    _blank_is_absent = field_validator("expr", mode="before")(blank_is_absent)
 
 
 @register("exprTransform", category="transform", since="0.1", label="Expression transform")

@@ -11,7 +11,7 @@ from catenary.component import Component, Config, Context, Emission, Example, op
 from catenary.expr import PythonExpression, text_of
 from catenary.message import JSON
 
-from ._shared import json_value, with_payload
+from ._shared import blank_is_absent, json_value, with_payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,10 +41,7 @@ class PyTransformConfig(Config):
         None, help="The data type, as a Python expression; empty text leaves it as it is.", examples=["'TEXT'"]
     )
 
-    @field_validator("expr", "msg_type", "data_type", mode="before")
-    @classmethod
-    def _blank_is_absent(cls, value: Json) -> Json:
-        return None if isinstance(value, str) and not value.strip() else value
+    _blank_is_absent = field_validator("expr", "msg_type", "data_type", mode="before")(blank_is_absent)
 
 
 @register("pyTransform", category="transform", since="0.1", label="Python transform")

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from catenary.lazy_names import lazy_getattr
 
 if TYPE_CHECKING:
     from catenary.aspects.base import Aspect, Objection, Proceed, error_of
@@ -35,27 +36,21 @@ __all__ = [
     "when_over",
 ]
 
-_MODULES: Final = {
-    "Aspect": "base",
-    "Objection": "base",
-    "Proceed": "base",
-    "error_of": "base",
-    "SkipFallback": "breaker",
-    "Caching": "caching",
-    "ConcurrencyLimit": "limits",
-    "RateLimit": "limits",
-    "Metrics": "metrics",
-    "Retrying": "retrying",
-    "when_over": "runs",
-    "Rule": "validator",
-    "Validator": "validator",
-}
-
-
-def __getattr__(name: str) -> Any:
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_getattr(
+    __name__,
+    {
+        "Aspect": "base",
+        "Objection": "base",
+        "Proceed": "base",
+        "error_of": "base",
+        "SkipFallback": "breaker",
+        "Caching": "caching",
+        "ConcurrencyLimit": "limits",
+        "RateLimit": "limits",
+        "Metrics": "metrics",
+        "Retrying": "retrying",
+        "when_over": "runs",
+        "Rule": "validator",
+        "Validator": "validator",
+    },
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import copy
+import logging
 from concurrent.futures import Future
 from contextvars import ContextVar
 from hashlib import sha256
@@ -14,9 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 from catenary.aspects.base import Aspect, Proceed
 from catenary.aspects.keys import Key
 from catenary.cache import CacheMiss, ChainCache, ttl_seconds
+from catenary.errors import ResourceError
 from catenary.expr.placeholders import resolve_placeholders
 from catenary.jsontext import dumps
 from catenary.relation import FAILURE
+from catenary.remote_cache import awaited_of
 from catenary.runtime.emission import is_pair, pairs_of
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from catenary.jsontext import Json
     from catenary.message import Message
 
+_log = logging.getLogger(__name__)
+
 _awaited: Final[ContextVar[tuple[Future[Json], ...]]] = ContextVar("awaited", default=())
 """What others may be waiting for while this goes on: the visits around it whose results are to be kept."""
 
@@ -44,7 +49,8 @@ class Caching(Aspect):
     inside of a visit whose result is to be kept nobody waits, for that might be the one to wait for.
 
     The key says what the result depends on: two messages with one key get one result. A node whose settings have
-    changed with a reload begins anew. Joins are left out.
+    changed with a reload begins anew. Joins are left out. With a cache outside of the process all nodes are awaited; as
+    long as it cannot be reached, nothing is kept.
 
     Args:
         key: An expression such as `msg.city`, or a function `(ctx, msg)`; by default type, data and metadata.
@@ -80,6 +86,8 @@ class Caching(Aspect):
         one = copy.copy(self)
         settings = dumps([node.type, resolve_placeholders(dict(node.configuration), chain.environment)])
         one._settings = sha256(settings.encode()).hexdigest()[:16]
+        if awaited_of(chain.engine.cache) is not None:
+            cast("Any", one).around = one.around_awaited  # a node that is a plain function must not wait in place
         return one
 
     def around(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:
@@ -89,16 +97,18 @@ class Caching(Aspect):
             return _revived(cache.get(key), msg)
         except CacheMiss:
             emission = proceed(msg)
-            self._keep(ctx, cache, key, msg, emission)
+            kept = self._worth_keeping(ctx, msg, emission)
+            if kept is not None:
+                cache.set(key, kept, self.ttl)
             return emission
 
     async def around_awaited(self, ctx: Context, msg: Message, proceed: Proceed, /) -> Emission:
         """Do the same at a node that is awaited; of several with one key, one goes on to the node."""
-        cache, key = self._place_of(ctx, msg)
+        key = self._place_of(ctx, msg)[1]
         around = tuple(flight for flight in _awaited.get() if not flight.done())
         while True:
             try:
-                return _revived(cache.get(key), msg)
+                return _revived(await self._asked(ctx, "get", key), msg)
             except CacheMiss:
                 mine: Future[Json] = Future()
                 with self._lock:
@@ -114,7 +124,9 @@ class Caching(Aspect):
             _awaited.set((*around, mine))
         try:
             emission = await proceed(msg)
-            kept = self._keep(ctx, cache, key, msg, emission)
+            kept = self._worth_keeping(ctx, msg, emission)
+            if kept is not None:
+                await self._asked(ctx, "set", key, kept, self.ttl)
             return emission
         finally:
             _awaited.set(around)
@@ -127,14 +139,28 @@ class Caching(Aspect):
         key = self._key.of(ctx, msg)
         return ChainCache(ctx.global_cache, ctx.chain_id), f"catenary.caching:{ctx.node_id}:{self._settings}:{key}"
 
-    def _keep(self, ctx: Context, cache: Cache, key: str, msg: Message, emission: Any) -> Json:
+    async def _asked(self, ctx: Context, operation: str, key: str, *args: Any) -> Json:
+        """Ask the cache, wherever it is. One that cannot be reached has nothing, and keeps nothing."""
+        cache = ChainCache(ctx.global_cache, ctx.chain_id)
+        awaited = awaited_of(ctx.global_cache)
+        if awaited is None:
+            return getattr(cache, operation)(key, *args)
+        await ctx.need_loop()
+        try:
+            return await getattr(awaited, operation)(cache.prefix + key, *args)
+        except ResourceError as error:
+            _log.warning("results are not kept", extra={"reason": str(error), "node_id": ctx.node_id})
+            if operation == "get":
+                raise CacheMiss from error
+            return None
+
+    def _worth_keeping(self, ctx: Context, msg: Message, emission: Any) -> Json:
+        """Give what is to be kept of a visit; `None` for nothing."""
         pairs = pairs_of(emission, msg)
         is_malformed = emission is not None and not isinstance(emission, (str, list)) and not is_pair(emission)
         if ctx.has_emitted or is_malformed or any(relation == FAILURE for relation, _ in pairs):
             return None
-        kept = [_written(str(relation), sent, msg) for relation, sent in pairs]
-        cache.set(key, kept, self.ttl)
-        return kept
+        return [_written(str(relation), sent, msg) for relation, sent in pairs]
 
 
 def _all_of(_ctx: Context, msg: Message) -> Json:

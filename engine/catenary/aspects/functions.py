@@ -33,14 +33,14 @@ class FunctionAspect(Aspect):
         if not callable(function):
             raise EngineError(f"{function!r} cannot be called, so it cannot be woven {point!r} nodes")
         arguments = _ARGUMENTS[point]
-        if not _takes(function, len(arguments)):
+        if not takes(function, len(arguments)):
             name = getattr(function, "__name__", function)
             raise EngineError(f"{name!r} cannot be called with ({', '.join(arguments)}), as is done {point} nodes")
         self.place(cut)
         setattr(self, point, function)  # called as it is, without a frame between
 
 
-def _takes(function: Callable[..., Any], count: int) -> bool:
+def takes(function: Callable[..., Any], count: int) -> bool:
     """Tell whether a function can be called with so many arguments; one that does not say, can."""
     try:
         inspect.signature(function).bind(*range(count))

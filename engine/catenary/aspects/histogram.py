@@ -56,6 +56,12 @@ class Histogram:
             self._counts = [0] * _BUCKETS
             self._sum_s = self._max_s = 0.0
 
+    def read(self) -> tuple[list[int], float]:
+        """Give how many durations each bucket has, and their sum in seconds; bucket `n` ends at `2 ** n` us."""
+        self.settle()
+        with self._lock:
+            return list(self._counts), self._sum_s
+
     def quantile_s(self, part: float) -> float:
         """Give a duration that this part of all did not exceed; exact to its bucket, evenly spread within it."""
         self.settle()

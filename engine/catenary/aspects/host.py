@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from catenary.aspects.base import Aspect, Cut
-    from catenary.aspects.metrics import Metrics
+    from catenary.aspects.metrics import ChainCounts, Metrics
     from catenary.aspects.roster import Roster
     from catenary.engine import Engine
     from catenary.jsontext import Json
@@ -70,6 +70,10 @@ class AspectHost:
             EngineError: When the engine has no `Metrics`.
         """
         return self._metrics().read(cast("Engine", self))
+
+    def metrics_by_chain(self) -> dict[str, ChainCounts]:
+        """Give what `Metrics` counted in this engine, by chain id. Raises: EngineError: as `metrics`."""
+        return dict(self._metrics().counts_of(cast("Engine", self)))
 
     def reset_metrics(self) -> None:
         """Begin to count anew, but for what goes on. Raises: EngineError: when the engine has no `Metrics`."""

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 from catenary.errors import EngineError
 from catenary.jsontext import dumps
+from catenary.reasons import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,7 +58,7 @@ class Key:
                 value = source(ctx, message)
             return value if isinstance(value, str) else dumps(value)
         except Exception as error:
-            told = str(error) or type(error).__name__
+            told = reason_of(error)
             hint = "the program that runs the chain asks for this key; a key should be there for every message"
             raise EngineError(f"the key of {self._owner} cannot be had: {told}", hint=hint) from error
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from catenary.aspects.base import Aspect, Objection, has
 from catenary.errors import ChainInvalid, Problem
 from catenary.load.codes import hint_of
+from catenary.reasons import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,7 +76,7 @@ def _objection(error: Exception, node_id: str) -> Objection:
         if not error.node_id:
             error.node_id = node_id
         return error
-    told = str(error) or type(error).__name__
+    told = reason_of(error)
     return Objection(told, node_id=node_id, hint=getattr(error, "hint", ""))
 
 

@@ -11,9 +11,10 @@ from catenary.aspects.weaving import checked, cut_method
 from catenary.errors import EngineError, RunCancelled
 from catenary.outcome import Outcome
 from catenary.relation import FAILURE, Failed
+from catenary.runtime.cancelling import CANCELLED
 from catenary.runtime.context import Context
 from catenary.runtime.emission import failure
-from catenary.runtime.run import CANCELLED, ask_for_loop
+from catenary.runtime.run import ask_for_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -268,6 +268,10 @@ def _around(around: Point, run: Runs) -> Runs:
 
 
 def _around_async(around: Point, run: Runs) -> Runs:
+    return _awaited_around(around, run) if is_async(around) else _plain_around(around, run)
+
+
+def _awaited_around(around: Point, run: Runs) -> Runs:
     async def awaited(ctx: Context, message: Message) -> Any:
         async def proceed(msg: Message) -> Any:
             if ctx._crew is None:
@@ -277,6 +281,12 @@ def _around_async(around: Point, run: Runs) -> Runs:
             return completed(await run(ctx, checked(msg)), msg)
 
         return await around(ctx, message, proceed)
+
+    return awaited
+
+
+def _plain_around(around: Point, run: Runs) -> Runs:
+    """Put a plain `def` around an awaited node: it passes on what `proceed` gives."""
 
     async def passed_on(ctx: Context, message: Message) -> Any:
         going: list[Coroutine[Any, Any, Any]] = []
@@ -300,7 +310,7 @@ def _around_async(around: Point, run: Runs) -> Runs:
             raise _not_passed_on(around)
         return emission
 
-    return awaited if is_async(around) else passed_on
+    return passed_on
 
 
 def _dropped(going: list[Coroutine[Any, Any, Any]]) -> bool:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from catenary.cli._timing import times_of
 from catenary.errors import ExpressionError
 from catenary.expr import syntax
-from catenary.expr.problems import place
 from catenary.message import UNREAD
+from catenary.text_places import place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

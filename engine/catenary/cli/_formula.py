@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import click
 
+from catenary.text_places import excerpt
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -44,8 +46,6 @@ def shown(value: Json, *, raw: bool) -> str:
 
 def failure_text(error: ExpressionError) -> str:
     """Give the text of an error with the place below it, as far as the error knows it."""
-    from catenary.expr.problems import excerpt
-
     text = str(error)
     if "\n" in text or not error.source or error.position < 0:
         return text

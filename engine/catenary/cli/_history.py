@@ -58,7 +58,7 @@ def moment_of(text: str, option: str) -> datetime:
     """
     from datetime import timedelta
 
-    from catenary.definition import duration_s
+    from catenary.durations import duration_s
 
     try:
         moment = datetime.fromisoformat(text)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from catenary.cli.errors import FAILED, PAUSED
-from catenary.errors import CatenaryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from catenary.cli.live import Writers
+    from catenary.errors import CatenaryError
     from catenary.outcome import Outcome
 
 CommandT = TypeVar("CommandT", bound="Callable[..., Any]")
@@ -45,7 +45,8 @@ class Output:
         """Write the pieces of a streamed answer as they come; a listener to the events of a single run."""
         if event.name != "branch.end" or event.parent or event.relation != "Stream":
             return
-        if event.message.metadata.get("chunk") == "true":
+        metadata = event.message.metadata
+        if metadata.get("chunk") == "true" and metadata.get("tool_call") != "true":
             text = event.message.text
             self._streamed += text
             _echo(text, nl=False)
@@ -72,13 +73,14 @@ class Output:
     def _write_text(self, outcome: Outcome) -> None:
         if self._streamed:
             click.echo()
-        whole = [end for end in outcome.ends if end.relation not in {"Stream", "Failure", "Paused"}]
+        whole = [end for end in outcome.ends if not (end.is_late or end.relation in {"Stream", "Failure", "Paused"})]
         answers = [end for end in whole if not end.gated] or whole[-1:]
         for end in answers:
             if end.is_silent:
                 continue
             data = end.message.data
-            if data == self._streamed and data:  # it has been seen piece by piece
+            was_told = end.message.metadata.get("full_content") == "true" and self._streamed.endswith(end.message.text)
+            if data and (data == self._streamed or was_told):  # it has been seen piece by piece
                 continue
             _echo(data)
 
@@ -110,8 +112,7 @@ def _hint_of(error: CatenaryError) -> str:
     missing = re.search(r"ruleChain id=(.*) not found", str(error))
     if missing is None:
         return error.hint
-    cause = error.__cause__
-    known = f"; {cause.hint}" if isinstance(cause, CatenaryError) and cause.hint else ""
+    known = f"; {error.hint}" if error.hint else ""
     return f"name the file of the chain {missing[1]!r}, or a folder with it, by --chains PATH{known}"
 
 

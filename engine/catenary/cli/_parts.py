@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.engine import Engine
     from catenary.errors import Problem
+    from catenary.life.parts import Parts
     from catenary.registry import Registry
 
 _COMPONENT = "--component"
 _CHAINS = "--chains"
+_TOOLS = "--tools"
+CACHE_URL = "CATENARY_CACHE_URL"
+"""The environment variable that has the address of the cache."""
 
 
 def component_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,7 +43,7 @@ def part_options(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, readable=True),
-        help="Load the nodes in FILE as shared resources, which chains borrow with ref://ID. Repeatable.",
+        help="Load the nodes and endpoints in FILE as shared resources, which chains borrow with ref://ID. Repeatable.",
     )
     return component_option(shared(command))
 
@@ -55,9 +59,43 @@ def chains_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def tools_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--tools` to a command; it arrives as `tools`."""
+    return click.option(
+        _TOOLS,
+        multiple=True,
+        metavar="FILE.py",
+        type=click.Path(exists=True, dir_okay=False, readable=True),
+        help="Have the functions in FILE.py as tools of agents. Repeatable.",
+    )(command)
+
+
+def cache_of_environment() -> str | None:
+    """Give the address of the cache that the environment variable `CATENARY_CACHE_URL` names, if it does.
+
+    Raises:
+        click.UsageError: When it is no address of a cache, or the extra for it is not installed.
+    """
+    import os
+
+    url = os.environ.get(CACHE_URL, "").strip()
+    if not url:
+        return None
+    from catenary.errors import EngineError
+    from catenary.remote_cache import open_cache
+
+    try:
+        open_cache(url)
+    except EngineError as error:
+        raise click.UsageError(f"{CACHE_URL}: {error}; {error.hint}") from None
+    return url
+
+
 def files_of_parts(options: Mapping[str, Any]) -> list[str]:
     """Give the files that `part_options` name."""
-    return [*(_split(given)[1] for given in options["components"]), *options["shared"]]
+    from catenary.life.parts import split_component
+
+    return [*(split_component(given)[1] for given in options["components"]), *options["shared"]]
 
 
 def add_components(registry: Registry, components: Iterable[str]) -> None:
@@ -69,17 +107,15 @@ def add_components(registry: Registry, components: Iterable[str]) -> None:
     """
     from pathlib import Path
 
-    from catenary.dynamic import component_of
     from catenary.errors import ChainError, EngineError
-    from catenary.load import read
+    from catenary.life.parts import add_component, split_component
 
     for given in components:
-        type_name, file = _split(given)
+        type_name, file = split_component(given)
         if not Path(file).is_file():
             raise bad(_COMPONENT, f"there is no file {file!r}")
-        document = read(Path(file))
         try:
-            registry.add(component_of(type_name or document.definition.id or Path(file).stem, document))
+            add_component(registry, type_name, Path(file))
         except ChainError:
             raise
         except EngineError as error:
@@ -87,12 +123,23 @@ def add_components(registry: Registry, components: Iterable[str]) -> None:
 
 
 def load_parts(engine: Engine, options: Mapping[str, Any]) -> None:
-    """Register and load what `part_options` name. Raises: as `add_components`, and as `SharedResources.load`."""
+    """Register and load what `part_options` and `tools_option` name.
+
+    Raises:
+        click.BadParameter: As `add_components`, or when a file of tools cannot be run.
+        ChainError: As `add_components`, and as `SharedResources.load`.
+    """
     from pathlib import Path
 
     from catenary.errors import ChainError, EngineError
+    from catenary.life.parts import add_tools
 
     add_components(engine.registry, options["components"])
+    for file in options.get("tools", ()):
+        try:
+            add_tools(engine, Path(file))
+        except EngineError as error:
+            raise bad(_TOOLS, f"{error}; {error.hint}" if error.hint else str(error)) from None
     for file in options["shared"]:
         try:
             engine.shared.load(Path(file))
@@ -100,6 +147,31 @@ def load_parts(engine: Engine, options: Mapping[str, Any]) -> None:
             raise
         except EngineError as error:
             raise bad("--shared", f"{file}: {error}") from None
+
+
+def parts_of(options: Mapping[str, Any]) -> Parts:
+    """Give what `part_options`, `chains_option` and `tools_option` name, as files.
+
+    Raises:
+        click.BadParameter: As `add_components`, or when a folder has no chains.
+        ChainError: As `add_components`.
+    """
+    from pathlib import Path
+
+    from catenary.life.parts import Parts, split_component
+    from catenary.registry import Registry
+
+    add_components(Registry(), options["components"])
+    components = map(split_component, options["components"])
+    for path in options["chains"]:
+        if not chain_files_of(path):
+            raise bad(_CHAINS, f"there are no chains in {path!r}")
+    return Parts(
+        tuple((type_name, Path(file)) for type_name, file in components),
+        tuple(map(Path, options["shared"])),
+        tuple(map(Path, options["chains"])),
+        tuple(map(Path, options.get("tools", ()))),
+    )
 
 
 def declare_parts(engine: Engine, options: Mapping[str, Any]) -> list[Problem]:
@@ -115,10 +187,11 @@ def declare_parts(engine: Engine, options: Mapping[str, Any]) -> list[Problem]:
     from pathlib import Path
 
     from catenary.cli.errors import problems_of
+    from catenary.life.parts import split_component
 
     found: list[Problem] = []
     for given in options["components"]:
-        found += problems_of(partial(_added, engine.registry, given), _split(given)[1])
+        found += problems_of(partial(_added, engine.registry, given), split_component(given)[1])
     for file in options["shared"]:
         found += problems_of(partial(engine.shared.declare, Path(file)), file)
     return found
@@ -128,24 +201,9 @@ def chain_files_of(file: str) -> list[str]:
     """Give the chains of a folder; a file is itself."""
     from pathlib import Path
 
-    from catenary.errors import ChainError
-    from catenary.life.chainfiles import chain_files, is_chain, may_be_chain
-    from catenary.load import read
+    from catenary.life.parts import chains_in
 
-    if file == "-" or not Path(file).is_dir():
-        return [file]
-    files: list[str] = []
-    for path in chain_files(Path(file)):
-        if not may_be_chain(path):
-            continue
-        try:
-            document = read(path)
-        except ChainError:
-            files.append(str(path))  # it is said what is wrong with it
-        else:
-            if is_chain(document) and not document.definition.disabled:
-                files.append(str(path))
-    return files
+    return [file] if file == "-" or not Path(file).is_dir() else list(map(str, chains_in(Path(file))))
 
 
 def load_chains(engine: Engine, given: Iterable[str], chain: Chain | None = None, file: str | None = None) -> None:
@@ -198,9 +256,3 @@ def _loaded(engine: Engine, path: Path, owners: dict[str, Path | None]) -> list[
 def _added(registry: Registry, given: str) -> list[Problem]:
     add_components(registry, [given])
     return []
-
-
-def _split(given: str) -> tuple[str, str]:
-    """Give the type, which may be empty, and the file."""
-    type_name, _, file = given.rpartition("=")
-    return type_name, file

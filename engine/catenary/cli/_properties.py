@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from catenary.jsontext import Json
+
+_FROM_FILES: Final = "catenary.variables_of_env_files"
+"""Where the context of a command has which variable came from which env file."""
 
 __all__ = ["PREFIX", "properties_of", "property_options", "put_variables", "read_env_file"]
 
@@ -28,6 +31,8 @@ def property_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="FILE",
             type=click.Path(exists=True, dir_okay=False),
+            is_eager=True,
+            callback=_put_into_environment,
             help="A JSON, YAML or TOML file of properties, or one of NAME=value lines for the environment and of"
             " global.key=value lines. Repeatable.",
         ),
@@ -48,7 +53,7 @@ def properties_of(
 ) -> dict[str, Json]:
     """Give the properties: those of `--set` win over the environment, and it over the files, of which the later win.
 
-    The variables of the env files that the environment does not have are added to it.
+    The variables of the env files that the environment does not have are added to it, if the option has not done it.
 
     Args:
         settings: The texts of `--set`.
@@ -62,7 +67,8 @@ def properties_of(
 
     properties: dict[str, Json] = {}
     sources = {} if sources is None else sources
-    from_files: dict[str, str] = {}
+    ctx = click.get_current_context(silent=True)
+    from_files: dict[str, str] = {} if ctx is None else ctx.meta.setdefault(_FROM_FILES, {})
     for path in env_files:
         _put_file(properties, path, sources, from_files)
     put_variables(properties, os.environ)
@@ -79,6 +85,13 @@ def properties_of(
         put(properties, rest.split("."), value, "--set")
         sources[rest] = "--set"
     return properties
+
+
+def _put_into_environment(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Add the variables of the env files to the environment, before other options look there for their values."""
+    for path in paths:
+        _put_file({}, path, {}, ctx.meta.setdefault(_FROM_FILES, {}))
+    return paths
 
 
 def _put_file(properties: dict[str, Json], path: str, sources: dict[str, str], from_files: dict[str, str]) -> None:

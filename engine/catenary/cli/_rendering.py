@@ -11,6 +11,7 @@ from catenary.cli._formula import failure_text
 from catenary.cli._options import options_of
 from catenary.cli._origins import MASK, cut, is_secret_name, pieces_of, source_of_name
 from catenary.errors import CatenaryError, ExpressionError, TemplateError
+from catenary.reasons import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -128,7 +129,7 @@ class Rendering:
     def _evaluated(self, source: str, start: int, end: int) -> Told:
         """Evaluate one `${...}`."""
         from catenary.expr.includes import nesting
-        from catenary.expr.operators import kind_of
+        from catenary.expr.kinds import kind_of
         from catenary.expr.program import compile_program
 
         told: Told = {"kind": "expression", "source": self._mask.hide(source[start:end].strip())}
@@ -144,7 +145,7 @@ class Rendering:
         return told
 
     def _expression(self, option: Option) -> Told:
-        from catenary.expr.operators import kind_of
+        from catenary.expr.kinds import kind_of
 
         told: Told = {"source": self._mask.hide(str(option.resolved))}
         self._note_placeholders(told, option)
@@ -198,7 +199,7 @@ class Rendering:
             told["parts"] = list(self._written_parts(pieces, option))
 
     def _note_unresolved(self, told: Told, text: str) -> None:
-        from catenary.load.build import UNRESOLVED
+        from catenary.load.names import UNRESOLVED
 
         match = UNRESOLVED.search(text)
         if match is not None:
@@ -237,7 +238,7 @@ class Rendering:
                 told["files"] = list(dict.fromkeys(map(str, files)))
 
     def _failure(self, error: Exception) -> Told:
-        text = str(error) or type(error).__name__
+        text = reason_of(error)
         shown = failure_text(error) if isinstance(error, ExpressionError) else text
         hint = error.hint if isinstance(error, CatenaryError) else ""
         return {

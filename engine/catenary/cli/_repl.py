@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import click
@@ -11,16 +10,17 @@ from catenary.cli._completion import completions, names_of
 from catenary.cli._formula import say, tell_failure
 from catenary.cli._input import Source
 from catenary.cli._pairs import split_pair, typed_pair
+from catenary.cli._terminal import editing, typed
 from catenary.load.names import closest, did_you_mean
+from catenary.text_places import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
     from catenary.cli._formula import Kind
     from catenary.cli._session import Session
 
 _PROMPT: Final = "> "
-_DELIMITERS: Final = " \t\n\"'`+-*/%<>=!&|()[]{},;"
 _MODES: Final[dict[str, Kind]] = {
     "expression": "expression",
     "template": "template",
@@ -43,21 +43,11 @@ class Repl:
     def talk(self) -> int:
         """Answer line after line. Returns: the exit code."""
         say("An expression gives its value. :help lists what else can be typed; Ctrl-D ends.")
-        with _editing(self._complete):
-            while True:
-                try:
-                    line = input(_PROMPT).strip()
-                except KeyboardInterrupt:  # drops what was typed, as shells do
-                    click.echo()
-                    continue
-                except EOFError:
-                    click.echo()
-                    return 0
-                except UnicodeDecodeError as error:
-                    tell_failure(f"this is not UTF-8 text: {error.reason}")
-                    continue
-                if not self._answer(line):
-                    return 0
+        with editing(self._complete):
+            for line in typed(lambda: input(_PROMPT), tell_failure):
+                if not self._answer(line.strip()):
+                    break
+        return 0
 
     def _answer(self, line: str) -> bool:
         """Answer one line. Returns: false when the conversation is over."""
@@ -140,7 +130,6 @@ class Repl:
 
     def _names(self, _: str) -> None:
         from catenary.expr import json_text
-        from catenary.expr.problems import shorten
 
         names = names_of(self._session)
         width = max(map(len, names))
@@ -185,31 +174,3 @@ class Repl:
         "mode": (":mode [MODE]", "Show or choose what a line is: expression, template, document, js or python.", _mode),
         "raw": (":raw", "Show values as text in place of JSON, or the other way round.", _raw),
     }
-
-
-@contextlib.contextmanager
-def _editing(complete: Callable[[str, str], list[str]]) -> Generator[None]:
-    """Have lines edited, remembered and completed while this is open, where the system can."""
-    try:
-        import readline
-    except ImportError:  # not on every system
-        yield
-        return
-
-    found: list[str] = []
-
-    def completer(text: str, state: int) -> str | None:
-        if state == 0:
-            found[:] = complete(text, readline.get_line_buffer())
-        return found[state] if state < len(found) else None
-
-    before = readline.get_completer(), readline.get_completer_delims()
-    readline.set_completer(completer)
-    readline.set_completer_delims(_DELIMITERS)
-    is_libedit = "libedit" in (readline.__doc__ or "")
-    readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
-    try:
-        yield
-    finally:
-        readline.set_completer(before[0])
-        readline.set_completer_delims(before[1])

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 RECORDED: Final = "recorded"
 PRESENT: Final = "present"
+HISTORY: Final = "history"
+_ON: Final = ("1", "true", "t", "yes", "y", "on")
+_OFF: Final = ("", "0", "false", "f", "no", "n", "off")
 _NEED_RUN: Final = {"from_node": "--from", "visit": "--visit", "pins": "--pin", "which": "--version"}
 
 
@@ -35,7 +38,16 @@ def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options about recorded runs: `record`, `of`, `from_node`, `visit`, `pins` and `which`."""
     for decorate in reversed(
         (
-            record_option,
+            click.option(
+                "--record",
+                is_flag=False,
+                flag_value=HISTORY,
+                default="",
+                envvar="CATENARY_RECORD",
+                metavar="[FILE]",
+                help="Keep the run in the history, see `catenary runs` (CATENARY_RECORD=1 does the same); with FILE, "
+                "write what is said to models and what they answer into that cassette.",
+            ),
             click.option("--of", metavar="RUN", help="Run a recorded run again: its id, the beginning of it, or last."),
             click.option(
                 "--from", "from_node", metavar="NODE", help="With --of: begin at NODE, with what it got then."
@@ -60,6 +72,22 @@ def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = decorate(command)
     return command
+
+
+def read_record_option(file: str | None, options: dict[str, Any]) -> str | None:
+    """Split what `--record` got into `record` and `cassette`. Returns: the file of the chain.
+
+    Without another file what follows it is the chain: `run --record chain.json` keeps the run in the history.
+    """
+    given, options["cassette"] = options["record"], ""
+    options["record"] = given == HISTORY or given.lower() in _ON
+    if options["record"] or given.lower() in _OFF:
+        return file
+    if file is None and not options["of"]:
+        options["record"] = True
+        return given
+    options["cassette"] = given
+    return file
 
 
 def check_usage(file: str | None, options: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from catenary.cli._formula import compiled, failure_text, say, shown, tell_failure, tell_warning
 from catenary.cli.errors import FAILED
 from catenary.errors import ExpressionError
+from catenary.text_places import place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +66,7 @@ class Session:
 
     def result(self, source: str) -> dict[str, Any]:
         """Give what a text comes to: `ok`, `value`, `kind`, `text`, `json`, or `error`."""
-        from catenary.expr.operators import EvaluationError, kind_of
+        from catenary.expr.kinds import EvaluationError, kind_of
 
         try:
             value = compiled(self.kind, source, self.environment)(self.given.message, self.given)
@@ -112,8 +113,6 @@ class Session:
 
 
 def _told(error: ExpressionError, kind: Kind) -> dict[str, Json]:
-    from catenary.expr.problems import place
-
     hint = (_other_kind(error.source) if kind == "expression" else "") or error.hint
     told: dict[str, Json] = {"text": str(error).partition("\n")[0], "shown": failure_text(error), "hint": hint}
     if error.source and error.position >= 0:

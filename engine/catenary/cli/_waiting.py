@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from pathlib import Path
+    from collections.abc import Callable, Coroutine, Mapping
 
     from catenary.engine import Engine
     from catenary.pauses.answers import Pause
     from catenary.store import Database
 
 T = TypeVar("T")
+_FILES: Final = {
+    "env_files": "--properties",
+    "components": "--component",
+    "shared": "--shared",
+    "chains": "--chains",
+    "tools": "--tools",
+}
 
 
 def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,20 +41,21 @@ class Waiting:
 
     Args:
         engine: The engine.
-        store: The file that was named with `--store`; the usual one if absent.
-        place: The file itself, when it is open already.
+        options: Of the command: `store`, and the files that an answer needs as well.
+        place: The file of records itself, when it is open already.
     """
 
-    def __init__(self, engine: Engine, store: str | None, *, place: Database | None = None) -> None:
+    def __init__(self, engine: Engine, options: Mapping[str, Any], *, place: Database | None = None) -> None:
         from catenary.store.places import default_file
 
         self._engine = engine
-        self._named = store
+        self._options = options
+        store: str | None = options["store"]
         engine.pauses.keep_in(place or store or default_file())
         engine.pauses.on_open(self._tell)
 
     def _tell(self, pause: Pause) -> None:
-        for line in (*lines_of(pause), f"  answer with: {command_of(pause, self._named)}"):
+        for line in (*lines_of(pause), f"  answer with: {command_of(pause, self._options)}"):
             click.echo(line, err=True)
 
     async def finish(self, work: Coroutine[Any, Any, T]) -> T:
@@ -61,7 +68,7 @@ class Waiting:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            pauses = list(self._engine.pauses)
+            pauses = self._engine.pauses.held()
             if task.done() or not pauses or any(pause.inside for pause in pauses):
                 task.cancel()
                 await asyncio.wait([task])
@@ -76,7 +83,7 @@ class Waiting:
     def _tell_put_off(self, pauses: list[Pause]) -> None:
         click.echo("the run is paused; it goes on when somebody answers:", err=True)
         for pause in pauses:
-            click.echo(f"  {command_of(pause, self._named)}", err=True)
+            click.echo(f"  {command_of(pause, self._options)}", err=True)
 
 
 def lines_of(pause: Pause) -> list[str]:
@@ -97,8 +104,8 @@ def lines_of(pause: Pause) -> list[str]:
     return lines
 
 
-def command_of(pause: Pause, store: str | Path | None) -> str:
-    """Give the command by which a pause is answered."""
+def command_of(pause: Pause, options: Mapping[str, Any]) -> str:
+    """Give the command by which a pause is answered, with the files and settings that this one was given."""
     parts = ["catenary", "answer", pause.run_id, pause.node_id]
     if pause.visit > 1:
         parts += ["--visit", str(pause.visit)]
@@ -108,6 +115,12 @@ def command_of(pause: Pause, store: str | Path | None) -> str:
         parts += ["--as", pause.answerers[0]]
     if pause.ask.needs_data:
         parts += ["-d", "DATA"]
-    if store:
-        parts += ["--store", os.fspath(store)]
+    for name, option in _FILES.items():
+        for file in options.get(name) or ():
+            parts += [option, os.fspath(file)]
+    for setting in options.get("settings") or ():
+        key, equals, _ = setting.partition("=")
+        parts += ["--set", f"{key}{equals}VALUE"]  # it may be a secret
+    if options["store"]:
+        parts += ["--store", os.fspath(options["store"])]
     return shlex.join(parts)

@@ -57,7 +57,8 @@ def watched(files: Iterable[str], others: Iterable[str], work: Callable[[], int]
 
 
 def _stamps(files: Iterable[Path], folders: Iterable[Path]) -> dict[Path, object]:
-    from catenary.life.chainfiles import chain_files, stamp_of
+    from catenary.file_stamps import stamp_of
+    from catenary.life.chainfiles import chain_files
 
     inside = [path for folder in folders for path in chain_files(folder)]
     return {path: stamp_of(path) for path in (*files, *inside)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catenary.cli._output import format_option
-from catenary.cli._parts import chains_option, part_options
+from catenary.cli._parts import chains_option, part_options, tools_option
 from catenary.cli._properties import property_options
 from catenary.cli._replaying import record_option
 from catenary.cli._waiting import store_option
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @store_option
 @property_options
 @part_options
+@tools_option
 @chains_option
 @format_option("text", "json", "jsonl", help="What is printed of a list, and of a run that goes on here.")
 @click.pass_context
@@ -56,7 +57,7 @@ def answer(ctx: click.Context, run_id: str | None, node_id: str | None, **option
 
     An answer counts once. The process that runs the chain takes it and goes on; when it is gone, the run is taken up
     here, as a new run that begins behind the node, on the chain as it was then. Properties, component
-    types, shared resources and other chains are given as for `catenary run`. A node inside a loop, a group or a
+    types, shared resources, tools and other chains are given as for `catenary run`. A node inside a loop, a group or a
     sub-chain can be answered only while its process is there.
 
     Exit codes: 0 the answer was taken (and a run that went on here completed), 1 it failed: the question is over, or
@@ -66,7 +67,7 @@ def answer(ctx: click.Context, run_id: str | None, node_id: str | None, **option
     from catenary.cli._logs import logs_on_stderr
     from catenary.cli._properties import properties_of
 
-    properties = properties_of(options.pop("settings"), options.pop("env_files"))
+    properties = properties_of(options["settings"], options["env_files"])
     with logs_on_stderr():
         ctx.exit(_Session(options, properties).perform(run_id, node_id))
 
@@ -114,9 +115,13 @@ class _Session:
         for one in pauses:
             for line in lines_of(one.pause):
                 click.echo(line)
-            if not self._store.is_held(one):
+            if one.answer is not None:
+                click.echo(
+                    "  its process ended in the middle of the answer; answer again, and it goes on with the first one"
+                )
+            elif not self._store.is_held(one):
                 click.echo("  its process is gone" + ("; it goes on where it is answered" * (not one.pause.inside)))
-            click.echo(f"  answer with: {command_of(one.pause, self._options['store'])}")
+            click.echo(f"  answer with: {command_of(one.pause, self._options)}")
         if not pauses:
             click.echo("nothing waits for an answer", err=True)
         return 0
@@ -131,13 +136,16 @@ class _Session:
             click.echo(json.dumps(values, ensure_ascii=False, indent=2))
 
     def _answer(self, run_id: str, node_id: str) -> int:
-        from catenary.cli._parts import load_chains, load_parts
+        from catenary.cli._parts import cache_of_environment, load_chains, load_parts
         from catenary.engine import Engine
         from catenary.pauses.resuming import place_answer
 
         parts = self._parts()
-        roots = self._roots(run_id, node_id)
-        with self._history(run_id) as history, Engine(self._properties, roots=roots, history=history) as engine:
+        roots, cache = self._roots(run_id, node_id), cache_of_environment()
+        with (
+            self._history(run_id) as history,
+            Engine(self._properties, roots=roots, history=history, cache=cache) as engine,
+        ):
             load_parts(engine, self._options)
             load_chains(engine, self._options["chains"])
             engine.pauses.keep_in(self._database)
@@ -162,7 +170,7 @@ class _Session:
         from catenary.cli._waiting import Waiting
 
         output = Output(self._options["form"])
-        waiting = Waiting(engine, self._options["store"], place=self._database)
+        waiting = Waiting(engine, self._options, place=self._database)
         tell_taken_up(resumption)
 
         async def work() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,6 +52,8 @@ def check(ctx: click.Context, files: tuple[str, ...], **options: Any) -> None:
       catenary check chains/ --shared connections.yaml --component acme/hot=hot.yaml
       generate-chain | catenary check -
 
+    What the endpoints of the chains take in, and where it goes, is listed on stderr.
+
     Warnings are marked as such and do not make a chain invalid, except with --strict. Properties, which a chain reads
     as ${global.KEY}, are given as for `catenary run`. So are component types and shared
     resources; what is wrong with these is told, too.
@@ -77,15 +80,45 @@ def _checked(given: tuple[str, ...], properties: dict[str, Json], options: dict[
     files = [file for one in given for file in chain_files_of(one)]
     with Engine(properties, defaults=ChainDefaults(strict=options["strict"])) as engine:
         problems = declare_parts(engine, options)
-        problems += [problem for file in files for problem in _problems_of(engine, file)]
-    problems += _same_ids(given)
+        ways: list[str] = []
+        beside = _Ids(files)
+        for file in files:
+            problems += _problems_of(engine, file, beside, ways)
+    problems = list(dict.fromkeys([*problems, *_same_ids(given)]))  # a file may be named by chains beside it, too
     if options["form"] == "json":
         _write_json(problems)
     else:
         _write_text(problems)
+        for way in ways:
+            click.echo(way, err=True)
     errors = sum(problem.severity == "error" for problem in problems)
     _summarize(len(files), errors, len(problems) - errors)
     return INVALID if errors else 0
+
+
+class _Ids:
+    """The ids of chains in files; these are read when somebody asks."""
+
+    def __init__(self, files: list[str]) -> None:
+        self._files = files
+
+    def __contains__(self, chain_id: object) -> bool:
+        return chain_id in self._ids
+
+    @cached_property
+    def _ids(self) -> set[str]:
+        from contextlib import suppress
+        from pathlib import Path
+
+        from catenary.errors import ChainError
+        from catenary.life.chainfiles import id_of
+        from catenary.load import read
+
+        ids: set[str] = set()
+        for path in (Path(file) for file in self._files if file != "-"):
+            with suppress(ChainError):  # told of the file itself
+                ids.add(id_of(path, read(path)))
+        return ids
 
 
 def _same_ids(given: tuple[str, ...]) -> list[Problem]:
@@ -97,15 +130,23 @@ def _same_ids(given: tuple[str, ...]) -> list[Problem]:
     return [problem for one in given if one != "-" and Path(one).is_dir() for problem in same_ids(Path(one))]
 
 
-def _problems_of(engine: Engine, file: str) -> list[Problem]:
+def _problems_of(engine: Engine, file: str, beside: _Ids, ways: list[str]) -> list[Problem]:
+    """Give what is wrong with a chain; the ways by which messages come in are added to `ways`, a line each."""
     from pathlib import Path
 
     from catenary.cli.errors import problems_of
     from catenary.load import read
 
-    if file == "-":
-        return problems_of(lambda: engine.check(read(_stdin_text(), file="<stdin>")), file)
-    return problems_of(lambda: engine.check(Path(file)), file)
+    def checked() -> list[Problem]:
+        document = read(_stdin_text(), file="<stdin>") if file == "-" else read(Path(file))
+        problems = engine.check(document, beside=beside)
+        if document.definition.endpoints:
+            from catenary.drawing.inlets import ways_in
+
+            ways.extend(f"{document.file}: {way}" for way in ways_in(document.definition, engine.registry))
+        return problems
+
+    return problems_of(checked, file)
 
 
 def _stdin_text() -> str:

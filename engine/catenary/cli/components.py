@@ -99,7 +99,7 @@ def _explained(registry: Registry, node_type: str) -> Iterator[str]:
 
 
 def _relations(component: type[Component[Any]]) -> Iterator[str]:
-    if component.ends:
+    if component.ends or component.brings_in:
         return
     yield click.style("Relations", bold=True)
     for relation in component.relations:

@@ -7,7 +7,15 @@ import click
 
 @click.group(short_help="Write the reference pages of a checkout.")
 def docs() -> None:
-    """Write the reference in ./docs from the code, or tell whether it is fresh."""
+    """Write the reference in ./docs from the code, or tell whether it is fresh.
+
+    It is for those who work on catenary: run it in the folder of a checkout.
+
+    \b
+    Examples:
+      catenary docs build
+      catenary docs build --check
+    """
 
 
 @docs.command(short_help="Write the generated files, or compare them.")

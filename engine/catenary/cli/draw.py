@@ -49,9 +49,10 @@ def draw(
 ) -> None:
     """Draw the chain in FILE, without any other program and without a network.
 
-    Nodes that the first one does not lead to are drawn dashed, dotted lines lead to nodes that others run. A chain that
-    has errors is drawn as far as it can be read; `catenary check` says what is wrong with it. The HTML page is one file
-    to move and zoom in; it shows the configuration of nodes, with secrets masked.
+    Endpoints stand in front of what their routers lead to, with methods and paths, or times. Nodes that neither they
+    nor the first node lead to are drawn dashed, dotted lines lead to nodes that others run. A chain that has errors is
+    drawn as far as it can be read; `catenary check` says what is wrong with it. The HTML page is one file to move and
+    zoom in; it shows the configuration of nodes and endpoints, with secrets masked.
 
     With --run, what the run did not take is pale; what it took has counts, times and errors. The page shows the last
     visits of each node, too.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from catenary.cli._given import message_options
 from catenary.cli._output import format_option
-from catenary.cli._parts import chains_option, part_options
+from catenary.cli._parts import chains_option, part_options, tools_option
 from catenary.cli._properties import property_options
 from catenary.cli._replaying import history_options
 from catenary.cli._waiting import store_option
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.cli._input import Source
     from catenary.engine import Engine
+    from catenary.http.cassette import Recorder
     from catenary.jsontext import Json
     from catenary.message import Message
     from catenary.recording import RunRecord
@@ -43,6 +45,7 @@ _JOBS = 8
 @click.option("--jobs", type=click.IntRange(min=1), default=_JOBS, show_default=True, help="Lines run at once.")
 @property_options
 @part_options
+@tools_option
 @chains_option
 @click.option(
     "--config",
@@ -78,6 +81,7 @@ def run(ctx: click.Context, file: str | None, **options: Any) -> None:
       catenary run chain.json -d hello --set global.region=north --config filter.limit=50
       catenary run chain.json --shared connections.yaml --component acme/hot=hot.yaml
       catenary run main.json --chains chains/
+      catenary run clerk.yaml -d 'Any bolts?' --tools stock.py
 
     With --record the run is kept in the history: `catenary runs` lists it, `catenary trace` shows it, and --of runs it
     again, as a whole or from a node on. It begins with the message that the node got then, unless data is given.
@@ -88,10 +92,21 @@ def run(ctx: click.Context, file: str | None, **options: Any) -> None:
       catenary run chain.json --of 4f2c --from score -d '{"temperature": 39}'
       catenary run chain.json --of 4f2c --pin askModel --record
 
+    With --record FILE, what is said to models and what they answer is written to FILE, a cassette; keys are not in it.
+    It is played back by the address mock://FILE of an agent, and by `cassette: FILE` in tests of the chain.
+
+    \b
+    Models that are recorded and played:
+      catenary run clerk.yaml -d 'Any bolts?' --record clerk.json
+      catenary run clerk.yaml -d 'Any bolts?' --config clerk.url=mock://clerk.json
+
     Properties, which a chain reads as ${global.KEY}, come from env files, then from environment variables (the
     variable CATENARY_GLOBAL__MODELS__API_KEY is global.models.api_key), then from --set; later ones win. Keep keys in
     the environment or a file: arguments can be seen by other users of the machine. An env file holds NAME=value lines,
     which do not replace variables that are set, and global.key=value lines.
+
+    What chains keep between messages is in memory, and gone with the process, unless the environment variable
+    CATENARY_CACHE_URL has the address of a Redis, such as redis://127.0.0.1:6379/0.
 
     With --format json stdout gets one object: runId, status, ok, error, and of each end nodeId, relation, error,
     gated and message, whose data is text, or hexadecimal digits when it is BINARY. With --lines that is a list, in the
@@ -112,17 +127,18 @@ def run(ctx: click.Context, file: str | None, **options: Any) -> None:
     from catenary.cli._logs import logs_on_stderr
     from catenary.cli._pairs import split_pair
     from catenary.cli._properties import properties_of
-    from catenary.cli._replaying import check_usage
+    from catenary.cli._replaying import check_usage, read_record_option
 
     if file == "-":  # stands behind no FILE
         file, options["dash"] = None, options["dash"] or file
+    file = read_record_option(file, options)
     check_usage(file, options)
     source = Source.of(options.pop("data"), options.pop("data_file"), options.pop("dash"))
     if options["lines"] and not source.is_given:
         raise click.UsageError("--lines needs data: give a file with -f, or stdin as -")
     options["timeout"] = _seconds(options["timeout"])
     options["metadata"] = dict(split_pair(pair, "-m") for pair in options["metadata"])
-    properties = properties_of(options.pop("settings"), options.pop("env_files"))
+    properties = properties_of(options["settings"], options["env_files"])
     with logs_on_stderr():
         ctx.exit(_Session(file, source, options, properties).perform())
 
@@ -130,7 +146,7 @@ def run(ctx: click.Context, file: str | None, **options: Any) -> None:
 def _seconds(text: str | None) -> float | None:
     if text is None:
         return None
-    from catenary.definition import duration_s
+    from catenary.durations import duration_s
 
     try:
         seconds = duration_s(text)
@@ -156,19 +172,40 @@ class _Session:
 
     def perform(self) -> int:
         """Load the chain and run what there is to run. Returns: the exit code."""
-        from catenary.cli._parts import load_parts
+        from catenary.cli._parts import cache_of_environment, load_parts
         from catenary.cli._replaying import read_record
         from catenary.cli._signals import run_cancellable
         from catenary.cli._waiting import Waiting
         from catenary.engine import Engine
 
         record = read_record(self._options)
-        with self._history() as history, Engine(self._properties, history=history) as engine:
+        cache = cache_of_environment()
+        with self._history() as history, Engine(self._properties, history=history, cache=cache) as engine:
+            recorder = self._recorder(engine)
             # Not in the event loop, where an interrupt would wait until a file that never ends is read.
             load_parts(engine, self._options)
             chain = self._load(engine, record)
-            self._waiting = Waiting(engine, self._options["store"])
-            return run_cancellable(self._run(engine, chain))
+            self._waiting = Waiting(engine, self._options)
+            try:
+                return run_cancellable(self._run(engine, chain))
+            finally:
+                if recorder is not None:
+                    recorder.save()
+                    number = f"{len(recorder)} exchange" + "s" * (len(recorder) != 1)
+                    click.echo(f"wrote {number} with models to {recorder.file}", err=True)
+
+    def _recorder(self, engine: Engine) -> Recorder | None:
+        """Have exchanges with models recorded, if so asked. Raises: click.UsageError: when there is no folder."""
+        if not self._options["cassette"]:
+            return None
+        from catenary.http.cassette import is_cassette
+
+        file = Path(self._options["cassette"])
+        if not file.absolute().parent.is_dir():
+            raise click.UsageError(f"--record {file}: there is no folder {file.parent}")
+        if file.is_dir() or (file.exists() and file.stat().st_size and not is_cassette(file)):
+            raise click.UsageError(f"--record {file}: this is something else than a cassette; name another file")
+        return engine.http.record(file, engine.masker.text)
 
     def _history(self) -> AbstractContextManager[History | None]:
         if not self._options["record"]:

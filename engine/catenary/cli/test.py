@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from catenary.cli._parts import chains_option, part_options, tools_option
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -57,6 +59,9 @@ def test() -> None:
       --forbid-only      Fail when a case says `only`.
       --junit FILE       Write a report that build servers read.
       --json             Print the report as JSON.
+      --component, --shared, --chains
+                         Component types, shared resources and other chains, as for `catenary run`. A file of tests
+                         can name them itself, for all who run it.
 
     \b
     Examples:
@@ -81,6 +86,9 @@ def test() -> None:
 @click.option("--forbid-only", is_flag=True, help="Fail when a case says `only`.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write JUnit XML.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@part_options
+@tools_option
+@chains_option
 @click.pass_context
 def run_tests(ctx: click.Context, paths: tuple[Path, ...], **options: Any) -> None:
     """Run the tests in PATH..., which are files NAME.test.yaml (or .json), or folders of them; `run` may be left out.
@@ -90,19 +98,24 @@ def run_tests(ctx: click.Context, paths: tuple[Path, ...], **options: Any) -> No
       catenary test chains/
       catenary test chains/sensor-alarm.test.yaml -k hot --fail-fast
       catenary test --min-coverage 80 --junit report.xml
+      catenary test chains/ --component acme/hot=hot.yaml --shared connections.yaml
 
-    Nodes that call the outside are refused unless they have a mock or the file says `allowExternal`.
+    Nodes that call the outside are refused unless they have a mock or the file says `allowExternal`. Component types,
+    shared resources and other chains are loaded before each case. A file of tests can name them itself, for all who
+    run it: `components`, `shared` and `chains`.
 
     Exit codes: 0 all passed, 2 wrong usage, 3 a chain or a file of tests is invalid, 4 tests failed, or coverage is
     too low.
     """
     from catenary.cli._logs import quiet_logs
+    from catenary.cli._parts import parts_of
     from catenary.testing.chains import find_suites, read_suite
 
     found = find_suites(paths or [Path()])
     if not found:
         raise click.UsageError("there are no tests of chains here: their files are called NAME.test.yaml")
-    suites = [read_suite(path) for path in found]
+    parts = parts_of(options)
+    suites = [read_suite(path, parts) for path in found]
     if options["forbid_only"]:
         _refuse_only(suites)
     with quiet_logs():

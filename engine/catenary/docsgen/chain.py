@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 from catenary.defaults import ChainDefaults
 from catenary.definition import ChainDefinition, Connection, EndpointDefinition, NodeDefinition, Retry
 from catenary.docsgen.markdown import code, fenced, json_code, page, table
+from catenary.load.endpoints import FromConfig, RouterConfig, ToConfig
 from catenary.load.form import form_field
 from catenary.load.settings import ChainLimits, ChainSettings
 
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
 _HEAD: Final = ("Key", "Type", "Default", "Effect", "Example")
 _TIME: Final = "number of seconds, or text such as `5s`, `500ms`, `1m30s`"
 _BODY: Final = ("first_node_index", "nodes", "connections", "endpoints", "rule_chain_connections")
-_KINDS: Final = {"str": "text", "string": "text", "bool": "`true` or `false`", "int": "whole number", "float": "number"}
+_KINDS: Final = {
+    "str": "text",
+    "string": "text",
+    "bool": "`true` or `false`",
+    "int": "whole number",
+    "float": "number",
+    "array": "list",
+}
 
 # What a field of a model does, an example, and its type and default where the model has another form of them.
 _Row = tuple[str, Any] | tuple[str, Any, str] | tuple[str, Any, str, str]
@@ -82,10 +90,10 @@ _CONNECTION: Final[Mapping[str, _Row]] = {
     "label": (_DISPLAY, "too hot"),
 }
 _ENDPOINT: Final[Mapping[str, _Row]] = {
-    "id": ("Unique in the chain.", "in", "text", "`node<index>`"),
+    "id": ("Unique in the chain.", "in", "text", "`endpoint<index>`"),
     "type": ("The component of the endpoint.", "endpoint/http"),
     "name": (_DISPLAY, "HTTP"),
-    "debug_mode": (_DEBUG, True),
+    "debug_mode": ("Whether the runs that it begins are in debug mode.", True),
     "configuration": ("The options of the endpoint.", {"server": ":9090"}),
     "additional_info": ("Free, for editors.", {"layoutX": 10}),
     "processors": ("Names of functions that each message goes through.", ["setJsonDataType"], "list of texts", "`[]`"),
@@ -112,6 +120,24 @@ _INFO: Final = (
         {"type": "object"},
     ),
 )
+_ROUTER: Final[Mapping[str, Json]] = {
+    "id": "new-order",
+    "params": ["POST"],
+    "from": {"path": "/orders"},
+    "to": {"path": "chain:orders", "wait": True},
+    "additionalInfo": {"description": "from the shop"},
+}
+_SOURCE: Final[Mapping[str, Json]] = {
+    "path": "/orders/:id",
+    "configuration": {},
+    "processors": ["headersToMetadata"],
+}
+_TARGET: Final[Mapping[str, Json]] = {
+    "path": "chain:orders:check",
+    "processors": ["responseToBody"],
+    "configuration": {},
+    "answer": "list",
+}
 _SETTINGS: Final[Mapping[str, Json]] = {
     "vars": {"limit": 30},
     "secrets": {"pin": "0d1336a7..."},
@@ -159,6 +185,15 @@ def chain_page() -> str:
         "keys. Keys of the document and of configurations are read without regard to case; those that nobody knows "
         "are a warning, and are kept when the chain is written back. `null` counts as absent.",
         fenced(_EXAMPLE, "yaml"),
+        *_about_the_chain(),
+        *_about_nodes(),
+        *_about_endpoints(),
+        *_about_placeholders(),
+    )
+
+
+def _about_the_chain() -> tuple[str, ...]:
+    return (
         "## The document",
         table(("Key", "What it is"), [(code(key), _PARTS[key]) for key in ChainDefinition().to_dict()]),
         "## `ruleChain`",
@@ -166,15 +201,22 @@ def chain_page() -> str:
         "## `ruleChain.configuration`",
         table(_HEAD, _settings(ChainSettings)),
         "## `ruleChain.configuration.limits`",
-        "Messages that are refused end as `Failure` with `concurrency limit reached` or `rate limit reached`, and no "
-        "node is visited. A run inside a run of the same chain goes along with it. After a reload with the same limits "
-        "runs in flight go on counting; limits that have changed count anew. The program around the chain may set "
-        "[more limits](aspects.md#limits).",
+        (
+            "Messages that are refused end as `Failure` with `concurrency limit reached` or `rate limit reached`,"
+            " and no node is visited. A run inside a run of the same chain goes along with it. After a reload "
+            "with the same limits runs in flight go on counting; limits that have changed count anew. The program"
+            " around the chain may set [more limits](aspects.md#limits)."
+        ),
         table(_HEAD, _settings(ChainLimits)),
         "## `ruleChain.additionalInfo`",
         table(_HEAD, [(code(k), kind, default, text, json_code(one)) for k, kind, default, text, one in _INFO]),
         "## `metadata`",
         _table(ChainDefinition, _CHAIN, only=_BODY),
+    )
+
+
+def _about_nodes() -> tuple[str, ...]:
+    return (
         "## `nodes[]`",
         _table(NodeDefinition, _NODE),
         "## `nodes[].retry`",
@@ -182,11 +224,30 @@ def chain_page() -> str:
         _table(Retry, _RETRY),
         "## `connections[]`",
         _table(Connection, _CONNECTION),
+    )
+
+
+def _about_endpoints() -> tuple[str, ...]:
+    return (
         "## `endpoints[]`",
+        "[Endpoints](endpoints.md) explains them. `endpoint/` in front of the type may be left out.",
         _table(EndpointDefinition, _ENDPOINT),
+        "## `endpoints[].routers[]`",
+        table(_HEAD, _settings(RouterConfig, _ROUTER)),
+        "## `endpoints[].routers[].from`",
+        table(_HEAD, _settings(FromConfig, _SOURCE)),
+        "## `endpoints[].routers[].to`",
+        table(_HEAD, _settings(ToConfig, _TARGET)),
+    )
+
+
+def _about_placeholders() -> tuple[str, ...]:
+    return (
         "## Placeholders",
-        "Texts in `configuration` are filled in when the chain is loaded, at any depth. What is not there stays as it "
-        "is, with a warning.",
+        (
+            "Texts in `configuration` are filled in when the chain is loaded, at any depth. What is not there "
+            "stays as it is, with a warning."
+        ),
         table(
             ("Placeholder", "Stands for"),
             [
@@ -196,8 +257,10 @@ def chain_page() -> str:
                 ("`${ruleChain.x}`", "a part of the head: `id`, `name`, `root`, `additionalInfo.x`, `configuration.x`"),
             ],
         ),
-        "Any other `${...}` in an option that takes a template is an [expression](language.md), worked out for each "
-        "message.",
+        (
+            "Any other `${...}` in an option that takes a template is an [expression](language.md), worked out "
+            "for each message."
+        ),
     )
 
 
@@ -225,8 +288,8 @@ def _default(field: Any) -> str:
     return "required" if field.default_factory is MISSING else json_code(field.default_factory())
 
 
-def _settings(model: type[Config]) -> Iterator[list[str]]:
-    """Give a row for each setting of a chain, or of its limits."""
+def _settings(model: type[Config], examples: Mapping[str, Json] = _SETTINGS) -> Iterator[list[str]]:
+    """Give a row for each setting of a chain, of its limits, or of a router."""
     for name, field in model.model_fields.items():
         shown = form_field(name, field)
         control: dict[str, Any] = shown["component"] or {}
@@ -235,11 +298,11 @@ def _settings(model: type[Config]) -> Iterator[list[str]]:
         usual: dict[str, Json] = {"bool": True, "int": 100}
         if isinstance(shown["defaultValue"], str) and shown["type"] == "float":
             kind = _TIME
-        example = _SETTINGS.get(shown["name"], usual.get(shown["type"]))
+        example = examples.get(shown["name"], usual.get(shown["type"]))
         yield [
             code(shown["name"]),
             kind,
-            _setting_default(name, shown["defaultValue"]),
+            "see below" if shown["fields"] and shown["defaultValue"] else _setting_default(name, shown["defaultValue"]),
             shown["desc"],
             json_code(example),
         ]

@@ -37,7 +37,7 @@ def _row(registry: Registry, name: str) -> tuple[str, str, str]:
 
 def _relation_names(component: type[Component[Any]]) -> list[str]:
     names = [code(relation) for relation in component.relations]
-    if component.ends:
+    if component.ends or component.brings_in:
         return ["none"]
     return [*names, "those that the chain names"] if component.free_relations or not names else names
 
@@ -53,7 +53,7 @@ def _page(registry: Registry, name: str) -> str:
         ", ".join(facts) + ".",
         of_docstring(component),
         "## Options\n\n" + (_options(component, form) or "None."),
-        "## Relations\n\n" + _relations(component),
+        _routers(form) if component.brings_in else "## Relations\n\n" + _relations(component),
         _examples(component, name),
     )
 
@@ -115,6 +115,13 @@ def _relations(component: type[Component[Any]]) -> str:
     if component.free_relations or not rows:
         rows.append(("any other" if rows else "any", "The chain's author names them."))
     return table(("Relation", "When"), rows)
+
+
+def _routers(form: dict[str, Any]) -> str:
+    """Say what a router may hold; each endpoint's text says what it makes of it."""
+    rows = [(code(path), _kind(field), _default(field), field["desc"]) for field, path in _flat(form["router"])]
+    intro = "It stands under `metadata.endpoints`, see [endpoints](../../endpoints.md). Each of its `routers` has:"
+    return f"## Routers\n\n{intro}\n\n{table(('Key', 'Type', 'Default', 'Meaning'), rows)}"
 
 
 def _examples(component: type[Component[Any]], name: str) -> str:

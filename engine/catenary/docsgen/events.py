@@ -12,7 +12,7 @@ def event_page() -> str:
     """Give the page that lists all events and what they carry."""
     common = {field.name for field in fields(events.Event)}
     rows = [
-        (code(kind.type) or "a name of its own", code(kind.__name__), of_docstring(kind), _own(kind, common))
+        (_type(kind), code(kind.__name__), of_docstring(kind), _own(kind, common))
         for kind in events.Event.__subclasses__()
         if getattr(events, kind.__name__, None) is kind  # slots make each class twice
     ]
@@ -24,6 +24,10 @@ def event_page() -> str:
         "## All events\n\n" + table(("Type", "Class in `catenary.events`", "When", "Carries besides"), rows),
         "## What each of them carries\n\n" + of_docstring(events.Event).partition("\n\n")[2],
     )
+
+
+def _type(kind: type[events.Event]) -> str:
+    return "a name of its own" if kind is events.NodeEvent else code(kind.type)
 
 
 def _own(kind: type[events.Event], common: set[str]) -> str:

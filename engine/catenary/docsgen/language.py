@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from catenary.docsgen.markdown import code, page, table
-from catenary.expr import budget, lexer, lower, operands, operators, parser, regex
+from catenary.expr import budget, kinds, lexer, lower, operands, parser, regex
 from catenary.expr.environment import VARIABLES, Environment
 
 _OPERATORS: Final = {
@@ -115,9 +115,9 @@ def _limit_rows() -> list[tuple[str, str]]:
         ("nodes of its tree", f"{lower.MAX_NODES:,}"),
         ("a literal string", f"{lexer.MAX_LITERAL:,} characters"),
         ("a literal whole number", f"{operands.MAX_INTEGER:,}"),
-        ("a whole number that is worked out", f"{operators.MAX_BITS:,} bits"),
-        ("a string that is made", f"{operators.MAX_TEXT:,} characters"),
-        ("a list that is made", f"{operators.MAX_ITEMS:,} elements"),
+        ("a whole number that is worked out", f"{kinds.MAX_BITS:,} bits"),
+        ("a string that is made", f"{kinds.MAX_TEXT:,} characters"),
+        ("a list that is made", f"{kinds.MAX_ITEMS:,} elements"),
         ("steps of predicates and elements made by one evaluation", f"{budget.UNITS:,}"),
         ("time of an evaluation with predicates", f"{budget.SECONDS:g} s"),
         ("a regular expression", f"{regex.MAX_PATTERN:,} characters"),

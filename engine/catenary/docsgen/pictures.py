@@ -13,15 +13,21 @@ if TYPE_CHECKING:
 
     from catenary.registry import Registry
 
-_CHAINS: Final = ("chains/*.json", "chains/*.yaml", "chains/*.yml")
+_CHAINS: Final = ("chains/*.json", "chains/*.yaml", "chains/*.yml", "chains/parts/*-loop.yaml")
 _TOPOLOGIES: Final = "components/*/*/topologies/*.json"
 _NO_CHAINS: Final = (".input", ".test")
 
 
 def picture_pages(root: Path, registry: Registry) -> dict[str, str]:
-    """Give the pictures of ready-made chains and of agent topologies (`agent-NAME.svg`), by file name."""
+    """Give the pictures of ready-made chains and of agent topologies (`agent-NAME.svg`), by file name.
+
+    A chain of one node has none: there is nothing to see.
+    """
+    read_chains = {name: read(path).definition for name, path in sorted(_found(root))}
     return {
-        f"{name}.svg": svg(place(diagram_of(read(path).definition, registry))) for name, path in sorted(_found(root))
+        f"{name}.svg": svg(place(diagram_of(definition, registry)))
+        for name, definition in read_chains.items()
+        if len(definition.nodes) > 1
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, Literal
 
 from catenary.docsgen.chain import chain_page
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     from catenary.registry import Registry
 
+GROUP: Final = "catenary.reference"
+"""The entry-point group by which a package names a function that gives more pages of the reference, by file name."""
+
 _REFERENCE: Final = "docs/reference"
 _IMAGES: Final = "docs/images"
 
@@ -35,13 +39,15 @@ class Change:
 
 def pages(root: Path, registry: Registry) -> dict[str, str]:
     """Give the text of all generated files of a checkout, by path below `root`; the same text for the same code."""
+    others = _pages_of_packages()
     found = {
-        "README.md": _index(),
+        "README.md": _index(others),
         "functions.md": function_page(),
         "language.md": language_page(),
         "events.md": event_page(),
         "chain.schema.json": json.dumps(registry.chain_schema(), ensure_ascii=False, indent=2) + "\n",
     }
+    found.update(others)
     folders = {"components": component_pages(registry), "errors": error_pages(), "commands": command_pages()}
     for folder, inside in folders.items():
         found.update({f"{folder}/{name}": text for name, text in inside.items()})
@@ -79,7 +85,14 @@ def write(root: Path, wanted: dict[str, str]) -> list[Change]:
     return changes
 
 
-def _index() -> str:
+def _pages_of_packages() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        found.update(entry.load()())
+    return found
+
+
+def _index(others: dict[str, str]) -> str:
     rows = [
         ("[The keys of a chain](../chain-reference.md)", "everything that may stand in a chain"),
         ("[Components](components/README.md)", "what nodes can be: options, relations, examples"),
@@ -88,6 +101,14 @@ def _index() -> str:
         ("[Command line](commands/README.md)", "the commands and their options"),
         ("[Errors](errors/README.md)", "every code: meaning, usual cause, cure"),
         ("[Events](events.md)", "what a run tells while it runs"),
+        *((f"[{title}]({name})", text) for name, title, text in map(_headed, others.items())),
         ("[chain.schema.json](chain.schema.json)", "JSON Schema of the chain language, for editors"),
     ]
     return page("Reference", "Everything here is made from the code.", table(("Page", "What is in it"), rows))
+
+
+def _headed(named: tuple[str, str]) -> tuple[str, str, str]:
+    """Give the name of a page, its title, and its first sentence."""
+    name, text = named
+    lines = [line for line in text.splitlines() if line and not line.startswith("<!--")]
+    return name, lines[0].removeprefix("# "), lines[1].partition(".")[0]

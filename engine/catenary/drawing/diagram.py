@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from catenary.definition import ChainDefinition, Connection, NodeDefinition
     from catenary.registry import Registry
 
-Shape: TypeAlias = Literal["box", "join", "end", "chain", "missing"]
+Shape: TypeAlias = Literal["box", "join", "end", "chain", "missing", "endpoint"]
 
 UNKNOWN: Final = "unknown"
 
@@ -30,8 +30,9 @@ class Box:
         name: The node's name; empty when it has none or is named like its id.
         category: The category of its component; `unknown` when no component has the type.
         shape: `join` for nodes that collect, `end` for nodes at which branches end, `chain` for another chain that
-            messages are handed to, `missing` for a node that connections name and the chain does not have.
-        reached: False when no path leads to it from the node that messages enter by.
+            messages are handed to, `missing` for a node that connections name and the chain does not have, `endpoint`
+            for what brings messages in.
+        reached: False when no path leads to it from the node that messages enter by, or from an endpoint.
     """
 
     id: str
@@ -46,13 +47,15 @@ class Box:
 class Port:
     """Where messages leave a box: the relations that lead to the same targets share one.
 
-    With `inner` it is no connection: the node runs the targets itself, as its options say.
+    With `inner` it is no connection: the node runs the targets itself, as its options say. With `incoming` it is a
+    router of an endpoint.
     """
 
     source: str
     relations: tuple[str, ...]
     targets: tuple[str, ...]
     inner: bool = False
+    incoming: bool = False
 
     @property
     def label(self) -> str:
@@ -67,7 +70,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A chain as boxes and ports, in the order written. `entry` is the id of the first node; empty without nodes."""
+    """A chain as boxes and ports, nodes in the order written. `entry` is the id of the first node, if any."""
 
     id: str
     name: str
@@ -75,16 +78,27 @@ class Diagram:
     boxes: tuple[Box, ...]
     ports: tuple[Port, ...]
 
+    @property
+    def mark(self) -> str:
+        """The id of the node that the mark of the start points to; empty where endpoints lead to the first node."""
+        shown = any(port.incoming and self.entry in port.targets for port in self.ports)
+        return "" if shown else self.entry
+
 
 def diagram_of(definition: ChainDefinition, registry: Registry) -> Diagram:
     """Make the diagram of a chain. Of nodes that share an id, the first is shown."""
+    from catenary.drawing.inlets import Inlets
+
     nodes = {node.id: node for node in reversed(definition.nodes)}
     ordered = [node for node in definition.nodes if nodes[node.id] is node]
     connections = [*definition.connections, *definition.rule_chain_connections]
     ports = _ports(connections) + _inner_ports(ordered, registry, set(nodes))
     first = definition.first_node or (definition.nodes[0] if definition.nodes else None)
     entry = first.id if first else ""
-    reached = reachable([entry], ((port.source, target) for port in ports for target in port.targets))
+    inlets = Inlets(definition, registry, entry)
+    ports += inlets.ports
+    starts = [entry, *(port.source for port in inlets.ports)]
+    reached = reachable(starts, ((port.source, target) for port in ports for target in port.targets))
     boxes = [_box(node, registry, node.id in reached) for node in ordered]
     chains = {connection.to_id for connection in definition.rule_chain_connections}
     others = (end for connection in connections for end in (connection.from_id, connection.to_id))
@@ -93,6 +107,8 @@ def diagram_of(definition: ChainDefinition, registry: Registry) -> Diagram:
         kind = "another chain" if known else "no such node"
         shape: Shape = "chain" if known else "missing"
         boxes.append(Box(other, "", kind, "flow" if known else UNKNOWN, shape, other in reached))
+    taken = {box.id for box in boxes}
+    boxes += [box for box in inlets.boxes if box.id not in taken]
     return Diagram(definition.id, definition.name, entry, tuple(boxes), ports)
 
 

@@ -35,7 +35,7 @@ def place_quickly(diagram: Diagram) -> Layout:
             MARGIN + 44.0 + column * (width + _GAP_X), _TOP + row * (height + _GAP_Y), width, height
         )
     rows = ceil(len(ordered) / columns)
-    first = places.get(diagram.entry)
+    first = places.get(diagram.mark)
     return Layout(
         diagram,
         round(2 * MARGIN + 44.0 + columns * (width + _GAP_X)),

@@ -8,6 +8,8 @@ from catenary.drawing.palette import FAILURE_LINE, INK, tint_of
 from catenary.drawing.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from catenary.drawing.diagram import Box, Diagram, Shape
     from catenary.drawing.overlay import Overlay
 
@@ -17,6 +19,7 @@ _SHAPES: Final[dict[Shape, tuple[str, str]]] = {
     "end": ("([", "])"),
     "chain": ("[[", "]]"),
     "missing": ("[", "]"),
+    "endpoint": ("[/", "/]"),
 }
 
 
@@ -27,13 +30,13 @@ def mermaid(diagram: Diagram, overlay: Overlay | None = None) -> str:
     lines = ["---", f'title: "{_quoted(heading)}"', "---"] if heading else []
     lines.append("flowchart LR")
     lines += [f"  {names[box.id]}{_shown(box, overlay)}" for box in diagram.boxes]
-    if diagram.entry:
-        lines += ["  start(( ))", f"  start --> {names[diagram.entry]}", f"  style start fill:{INK},stroke:{INK}"]
+    if diagram.mark:
+        lines += ["  start(( ))", f"  start --> {names[diagram.mark]}", f"  style start fill:{INK},stroke:{INK}"]
     for port in diagram.ports:
         for target in port.targets:
             taken = overlay.taken(port, target) if overlay else 0
             label = port.label + (f" {taken}x" if taken else "")
-            arrow = "-.->" if port.inner or (overlay and not taken) else "==>" if taken else "-->"
+            arrow = "-.->" if port.inner or (overlay and not taken and not port.incoming) else "==>" if taken else "-->"
             lines.append(f'  {names[port.source]} {arrow}|"{_escaped(label)}"| {names[target]}')
     for category in sorted({box.category for box in diagram.boxes}):
         tint = tint_of(category)
@@ -42,13 +45,18 @@ def mermaid(diagram: Diagram, overlay: Overlay | None = None) -> str:
         lines.append(f"  class {members} {_class(category)}")
     lines += [f"  style {names[box.id]} stroke-dasharray:5 4" for box in diagram.boxes if not box.reached]
     if overlay is not None:
-        for box in diagram.boxes:
-            count = overlay.nodes.get(box.id)
-            if count is None:
-                lines.append(f"  style {names[box.id]} opacity:0.4")
-            elif count.failed:
-                lines.append(f"  style {names[box.id]} stroke:{FAILURE_LINE},stroke-width:4px")
+        lines += _styles_of_run(diagram, overlay, names)
     return "\n".join(lines) + "\n"
+
+
+def _styles_of_run(diagram: Diagram, overlay: Overlay, names: Mapping[str, str]) -> Iterator[str]:
+    """Give what makes boxes pale that a run did not visit, and marks those that failed in it."""
+    for box in diagram.boxes:
+        count = overlay.nodes.get(box.id)
+        if count is None and box.shape != "endpoint":
+            yield f"  style {names[box.id]} opacity:0.4"
+        elif count is not None and count.failed:
+            yield f"  style {names[box.id]} stroke:{FAILURE_LINE},stroke-width:4px"
 
 
 def _shown(box: Box, overlay: Overlay | None) -> str:

@@ -8,9 +8,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from catenary.drawing.inlets import box_id
 from catenary.drawing.overlay import duration_text
 from catenary.drawing.palette import DARK
-from catenary.drawing.settings import shown_settings
+from catenary.drawing.settings import shown_endpoint, shown_settings
 from catenary.drawing.svg import heading_of, svg
 from catenary.drawing.text import printable
 
@@ -127,6 +128,13 @@ def _nodes(
             told["error"] = count.error
             told["visits"] = [_visit(visit) for visit in visits.get(node.id, [])[-_MOST_VISITS:]]
         nodes.setdefault(printable(node.id), told)
+    for endpoint in definition.endpoints:
+        told = {
+            "name": printable(endpoint.name),
+            "type": printable(endpoint.type),
+            "configuration": json.dumps(shown_endpoint(endpoint, registry), indent=2, ensure_ascii=False),
+        }
+        nodes.setdefault(printable(box_id(endpoint, definition)), told)
     return nodes
 
 

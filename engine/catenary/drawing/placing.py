@@ -73,7 +73,7 @@ def place(diagram: Diagram, *, landscape: bool = False) -> Layout:
     rows = [row for group in groups for row in rows_of(group, ports, row_width)]
     router = Router(rows)
     for row in rows:
-        set_x(row, MARGIN + router.margin_lanes * LANE, diagram.entry)
+        set_x(row, MARGIN + router.margin_lanes * LANE, diagram.mark)
     bottom = _stack(rows, router)
     units = [unit for group in groups for column in group.columns for unit in column if unit.box]
     heights = {port: height for unit in units for port, height in unit.port_heights().items()}
@@ -87,7 +87,7 @@ def place(diagram: Diagram, *, landscape: bool = False) -> Layout:
         tuple((unit.box, Placed(unit.left, unit.top, unit.width, unit.height)) for unit in units if unit.box),
         tuple(_label(unit, port, heights[port]) for unit in units for port in unit.ports),
         tuple(lines),
-        next(((unit.left, unit.middle) for unit in units if _id(unit) == diagram.entry), None),
+        next(((unit.left, unit.middle) for unit in units if diagram.mark and _id(unit) == diagram.mark), None),
     )
 
 

@@ -129,15 +129,15 @@ class Router:
         found: dict[tuple[Port | Unit, Unit], Line] = {}
         mixed: set[tuple[Port | Unit, Unit]] = set()
         ways: dict[tuple[Port | Unit, Unit], list[tuple[Port, str]]] = {}
-        for row in dict.fromkeys(self._rows):
-            for (port, target), way in row.group.hops.items():
-                for unit, following in itertools.pairwise(way):
-                    key = (unit if unit.box is None else port, following)
-                    if key not in found:
-                        found[key] = self._on(unit, following, heights[port] if unit.box else unit.middle)
-                    ways.setdefault(key, []).append((port, target))
-                    if not port.is_failure:
-                        mixed.add(key)
+        hops = [hop for row in dict.fromkeys(self._rows) for hop in row.group.hops.items()]
+        for (port, target), way in hops:
+            for unit, following in itertools.pairwise(way):
+                key = (unit if unit.box is None else port, following)
+                if key not in found:
+                    found[key] = self._on(unit, following, heights[port] if unit.box else unit.middle)
+                ways.setdefault(key, []).append((port, target))
+                if not port.is_failure:
+                    mixed.add(key)
         onward = [replace(line, failure=key not in mixed, ways=tuple(ways[key])) for key, line in found.items()]
         return [*onward, *self._lines_back(heights)]
 

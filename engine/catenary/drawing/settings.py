@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from catenary.component import Component
-    from catenary.definition import ChainDefinition
+    from catenary.definition import ChainDefinition, EndpointDefinition
     from catenary.jsontext import Json
     from catenary.registry import Registry
 
@@ -34,6 +34,9 @@ def masker_of(definition: ChainDefinition, registry: Registry, secret_key: str |
         masker.add(*secrets.values(), *opened(secrets, secret_key).values())
     for node in definition.nodes:
         masker.add(*_hidden_values(registry.find(node.type), node.configuration))
+    for endpoint in definition.endpoints:
+        masker.add(*_hidden_values(registry.find_endpoint(endpoint.type), endpoint.configuration))
+        masker.add(*_hidden_values(None, {"routers": [dict(router) for router in endpoint.routers]}))
     return masker
 
 
@@ -43,6 +46,13 @@ def shown_settings(component: type[Component[Any]] | None, configuration: Mappin
     Headers that log in somewhere are masked, and of a type that nobody knows all that is named like a secret.
     """
     return _shown(dict(configuration), _names(component))
+
+
+def shown_endpoint(endpoint: EndpointDefinition, registry: Registry) -> dict[str, Json]:
+    """Give the configuration of an endpoint and its routers, as `shown_settings` does."""
+    configuration = shown_settings(registry.find_endpoint(endpoint.type), endpoint.configuration)
+    routers = [shown_settings(None, router) for router in endpoint.routers]
+    return {"configuration": configuration, "processors": list(endpoint.processors), "routers": routers}
 
 
 _USUAL = frozenset({"password", "passwd", "secret", "token", "key", "apikey", "api_key"})

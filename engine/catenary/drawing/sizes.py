@@ -26,6 +26,7 @@ _PAD: Final = 16.0
 _LEAST_BOX: Final = 118.0
 _MOST_TEXT: Final = 210.0
 _MOST_LABEL: Final = 170.0
+_MOST_ROUTER: Final = 300.0
 
 
 def title_lines(box: Box) -> list[str]:
@@ -53,7 +54,7 @@ def text_room(width: float, shape: str) -> float:
 
 def label_width(port: Port) -> float:
     """Give the width of the label of a port."""
-    return min(width_of(port.label, SMALL), _MOST_LABEL) + 14.0
+    return min(width_of(port.label, SMALL), _MOST_ROUTER if port.incoming else _MOST_LABEL) + 14.0
 
 
 def label_room(width: float) -> float:

@@ -45,6 +45,7 @@ _SANS: Final = "Segoe UI, Helvetica Neue, Helvetica, Arial, sans-serif"
 _MONO: Final = "SFMono-Regular, Consolas, Liberation Mono, Menlo, monospace"
 _SLANT: Final = 12.0
 _RUN_ROOM: Final = 16.0
+UNREACHED: Final = "not reached from the first node"
 
 
 def svg(layout: Layout, overlay: Overlay | None = None, *, titled: bool = True) -> str:
@@ -119,8 +120,10 @@ def _lines(layout: Layout, overlay: Overlay | None) -> Iterator[str]:
 
 
 def _taken(line: Line, overlay: Overlay | None) -> bool | None:
-    """Tell whether a run took a line; `None` without a run."""
-    return None if overlay is None else any(overlay.taken(port, target) for port, target in line.ways)
+    """Tell whether a run took a line; `None` without a run, and where that is not known: in front of the first node."""
+    if overlay is None or all(port.incoming for port, _ in line.ways):
+        return None
+    return any(overlay.taken(port, target) for port, target in line.ways)
 
 
 def _start(layout: Layout) -> Iterator[str]:
@@ -140,7 +143,7 @@ def _arrow(x: float, y: float, colour: str) -> str:
 def _box(box: Box, at: Placed, overlay: Overlay | None) -> Iterator[str]:
     tint = tint_of(box.category)
     count = overlay.nodes.get(box.id) if overlay else None
-    pale = ' opacity="0.45"' if overlay and count is None else ""
+    pale = ' opacity="0.45"' if overlay and count is None and box.shape != "endpoint" else ""
     if pale:
         yield _under(at, at.height / 2 if box.shape == "end" else 8.0)
     yield f"<g data-node={quoteattr(printable(box.id))}{pale}><title>{_text(_tooltip(box, count))}</title>"
@@ -178,7 +181,7 @@ def _badge(count: Count, at: Placed) -> Iterator[str]:
 
 def _tooltip(box: Box, count: Count | None) -> str:
     name = f"{box.name} [{box.id}]" if box.name else box.id
-    told = f"{name}: {box.type}" + ("" if box.reached else ", not reached from the first node")
+    told = f"{name}: {box.type}" + ("" if box.reached else f", {UNREACHED}")
     if count is not None:
         told += f"; {count.told}"
     return told + (f"; {count.error}" if count and count.error else "")
@@ -199,9 +202,9 @@ def _outline(box: Box, at: Placed, strong: str, soft: str) -> Iterator[str]:
 
 
 def _label(port: Port, at: Placed, overlay: Overlay | None) -> Iterator[str]:
-    tint = relation_tint(port.relations)
+    tint = tint_of("endpoint") if port.incoming else relation_tint(port.relations)
     taken = overlay.taken(port) if overlay else 0
-    pale = ' opacity="0.45"' if overlay and not taken else ""
+    pale = ' opacity="0.45"' if overlay and not taken and not port.incoming else ""
     if pale:
         yield _under(at, LABEL_HEIGHT / 2)
     yield f"<g{pale}><title>{_text(port.label)}{f', {_times(taken)}' if taken else ''}</title>"
@@ -226,7 +229,7 @@ def _legend(layout: Layout) -> Iterator[str]:
     used = sorted({box.category for box, _ in layout.boxes})
     entries = [(name, tint_of(name).strong, tint_of(name).soft, False) for name in used]
     if any(not box.reached for box, _ in layout.boxes):
-        entries.append(("not reached from the first node", PALE_INK, GROUND, True))
+        entries.append((UNREACHED, PALE_INK, GROUND, True))
     for name, strong, soft, dashed in entries:
         wide = width_of(name, SMALL)
         if x + 18 + wide > layout.width - MARGIN / 2:

@@ -13,7 +13,7 @@ from catenary.errors import ChainInvalid, EngineError
 from catenary.relation import FAILURE, Relation, fail
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from catenary.chain import Chain
     from catenary.component import Context, Emission, End
@@ -79,7 +79,7 @@ class DynamicComponent(Component[ChainConfig]):
         """Run the chain on a message, and pass its ends on."""
 
         async def pass_on(end: End) -> None:
-            if not end.gated:
+            if not (end.gated or end.is_late):
                 await ctx.emit(*(fail(end.error, end.message) if end.error else (end.relation, end.message)))
 
         assert self._chain is not None
@@ -90,6 +90,16 @@ class DynamicComponent(Component[ChainConfig]):
         """Close the chain."""
         if self._chain is not None:
             await self._chain.close()
+
+
+def with_inner(chains: Iterable[Chain]) -> Iterator[Chain]:
+    """Give chains, each with those that nodes of it run as their component."""
+    for chain in chains:
+        yield chain
+        made = (step.component for step in chain.compiled.steps)
+        yield from with_inner(
+            one._chain for one in made if isinstance(one, DynamicComponent) and one._chain is not None
+        )
 
 
 def component_of(type_name: str, source: Source, *, aliases: Sequence[str] = ()) -> type[DynamicComponent]:

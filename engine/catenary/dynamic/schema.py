@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pydantic_core import SchemaError, SchemaValidator, core_schema
-
 from catenary.errors import EngineError
+from catenary.json_schema import pattern_of
+from catenary.schema_reading import SchemaProblem, inlined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,10 @@ def readable(given: Json, place: str) -> Schema:
             f"{place} is no JSON Schema of an object",
             hint='write {"type": "object", "properties": {...}, "required": [...]}',
         )
-    whole = cast("Schema", _inlined(root, root, place, ()))
+    try:
+        whole = inlined(root)
+    except SchemaProblem as problem:
+        raise EngineError(f"{place}: {problem}", hint=problem.hint) from None
     for path, part in _parts(whole, place):
         _check(part, path)
     return whole
@@ -55,32 +58,6 @@ def limits_of(part: Schema) -> dict[str, Any]:
     """Give the limits of a property that suit its kind, as `option` takes them."""
     kind = "number" if part.get("type") == "integer" else str(part.get("type"))
     return {ours: part[theirs] for theirs, ours in LIMITS.get(kind, {}).items() if theirs in part}
-
-
-def _inlined(value: Json, root: Schema, place: str, passed: tuple[str, ...]) -> Json:
-    if isinstance(value, list):
-        return [_inlined(item, root, place, passed) for item in cast("list[Json]", value)]
-    if not isinstance(value, dict):
-        return value
-    part = cast("Schema", value)
-    address = part.get("$ref")
-    if not isinstance(address, str):
-        return {key: _inlined(item, root, place, passed) for key, item in part.items() if key not in _DEFINITIONS}
-    if address in passed:
-        raise EngineError(f"{place}: {address} leads back to itself", hint="options cannot be nested without end")
-    found = _at(root, address, place)
-    rest = {key: item for key, item in part.items() if key != "$ref"}
-    merged = {**cast("Schema", found), **rest} if isinstance(found, dict) else found
-    return _inlined(merged, root, place, (*passed, address))
-
-
-def _at(root: Schema, address: str, place: str) -> Json:
-    found: Any = root
-    for step in address.removeprefix("#").strip("/").split("/"):
-        found = cast("Schema", found).get(step) if isinstance(found, dict) and address.startswith("#/") else None
-    if found is None:
-        raise EngineError(f"{place}: {address} leads to nothing", hint="references look like #/$defs/NAME")
-    return found
 
 
 def _parts(part: Schema, path: str) -> Iterator[tuple[str, Schema]]:
@@ -114,20 +91,11 @@ def _check(part: Schema, path: str) -> None:
                 raise EngineError(f"{path}.{name} cannot be used: {part[name]!r}", hint=_HINTS.get(name, _NUMBER))
 
 
-_DEFINITIONS: Final = {"$defs", "definitions"}
 _NUMBER: Final = "write a number"
 _HINTS: Final = {"pattern": "write a regular expression without look-around and back-references"}
 
 
 def _is_limit(name: str, value: Json) -> bool:
     if name == "pattern":
-        return isinstance(value, str) and _is_pattern(value)
+        return isinstance(value, str) and pattern_of(value) is not None
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_pattern(text: str) -> bool:
-    try:
-        SchemaValidator(core_schema.str_schema(pattern=text))
-    except SchemaError:
-        return False
-    return True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from catenary.lazy_names import lazy_getattr
 
 if TYPE_CHECKING:
     from catenary.expr.document.document import Document, Prompt
@@ -31,26 +32,20 @@ __all__ = [
     "text_of",
 ]
 
-_MODULES: Final = {
-    "FUNCTIONS": "functions.table",
-    "Document": "document.document",
-    "Environment": "environment",
-    "Expression": "expression",
-    "Prompt": "document.document",
-    "PythonExpression": "python.expression",
-    "Script": "script.script",
-    "ScriptFunction": "script.script",
-    "Template": "templates",
-    "json_text": "text",
-    "resolve_placeholders": "placeholders",
-    "text_of": "text",
-}
-
-
-def __getattr__(name: str) -> Any:
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_getattr(
+    __name__,
+    {
+        "FUNCTIONS": "functions.table",
+        "Document": "document.document",
+        "Environment": "environment",
+        "Expression": "expression",
+        "Prompt": "document.document",
+        "PythonExpression": "python.expression",
+        "Script": "script.script",
+        "ScriptFunction": "script.script",
+        "Template": "templates",
+        "json_text": "text",
+        "resolve_placeholders": "placeholders",
+        "text_of": "text",
+    },
+)

@@ -67,10 +67,7 @@ def doubtful(
         nodes = list(_nodes(parse(source, start, end)))
     except ExpressionError:
         return []
-    declared = {node.name for node in nodes if isinstance(node, syntax.Let)}
-    functions = functions_of(environment)
-    variables = VARIABLES | environment.nodes
-    objects = {name.partition(".")[0] for name in functions if "." in name} - variables - declared
+    known = _Known(nodes, environment)
     read = {id(node.target) for node in nodes if isinstance(node, syntax.Field | syntax.Index)}
     found: list[Doubt] = []
     dashed = [name for name in environment.nodes if "-" in name]
@@ -81,17 +78,33 @@ def doubtful(
         if isinstance(node, syntax.Name) and (subtracted := _dashed_at(source, node.span.start, dashed)):
             found.append(Doubt(subtracted, node.span.start, f"$env[{subtracted!r}]"))
             told_until = node.span.start + len(subtracted)
-        elif isinstance(node, syntax.Name) and node.name not in declared | variables | objects:
-            if in_template and id(node) not in read:
-                continue
-            close = _closest(node.name, [*variables, *declared])
-            found += [Doubt(node.name, node.span.start, close)] if close else []
-        elif isinstance(node, syntax.Call) and node.name not in functions:
-            found.append(Doubt(node.name, node.span.start, _closest(node.name, functions)))
-        elif isinstance(node, syntax.Method) and isinstance(node.target, syntax.Name) and node.target.name in objects:
-            path = f"{node.target.name}.{node.name}"
-            found += [] if path in functions else [Doubt(path, node.span.start, _closest(path, functions))]
+        elif not (in_template and isinstance(node, syntax.Name) and id(node) not in read):
+            found += known.doubts(node)
     return sorted(found, key=lambda doubt: doubt.position)
+
+
+class _Known:
+    """What is known by name in an expression: its own names, those of the environment, functions and their objects."""
+
+    def __init__(self, nodes: Iterable[syntax.Node], environment: Environment) -> None:
+        self._functions = functions_of(environment)
+        self._names = VARIABLES | environment.nodes | {node.name for node in nodes if isinstance(node, syntax.Let)}
+        self._objects = {name.partition(".")[0] for name in self._functions if "." in name} - self._names
+
+    def doubts(self, node: syntax.Node) -> Iterator[Doubt]:
+        """Give what is doubtful about a node: one name at most."""
+        match node:
+            case syntax.Name(name=name) if name not in self._names | self._objects:
+                if close := _closest(name, self._names):
+                    yield Doubt(name, node.span.start, close)
+            case syntax.Call(name=name) if name not in self._functions:
+                yield Doubt(name, node.span.start, _closest(name, self._functions))
+            case syntax.Method(target=syntax.Name(name=root), name=name) if root in self._objects:
+                path = f"{root}.{name}"
+                if path not in self._functions:
+                    yield Doubt(path, node.span.start, _closest(path, self._functions))
+            case _:
+                pass
 
 
 def _dashed_at(source: str, start: int, ids: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Final, cast
 
-from catenary.expr.operators import EvaluationError, bounded_integer, kind_of
+from catenary.expr.kinds import EvaluationError, bounded_integer, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

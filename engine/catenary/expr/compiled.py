@@ -14,8 +14,8 @@ from catenary.expr import operators
 from catenary.expr.comprehensions import TEXT_MAPS, Comprehensions, local_name
 from catenary.expr.environment import find_path, output_of, payload, record, variables
 from catenary.expr.inline import bare
+from catenary.expr.kinds import EvaluationError, TextMap
 from catenary.expr.methods import call_method
-from catenary.expr.operators import EvaluationError, TextMap
 from catenary.expr.outline import DEEP, first_operands
 from catenary.expr.text import text_of
 from catenary.message import UNREAD

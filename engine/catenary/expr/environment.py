@@ -7,7 +7,7 @@ from pathlib import Path  # noqa: TC003 - the dataclass is looked into at run ti
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from catenary.expr.operators import TextMap
+from catenary.expr.kinds import TextMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,6 +47,7 @@ class Environment:
         script_timeout_s: Seconds of processor time of its thread that one call of a script may take; 0 for no limit.
         script_memory_bytes: Bytes that the scripts of one thread may hold together.
         script_host_calls: How often one call of a script may call host functions and `$ctx`.
+        cache_waits: True when the caches of `$ctx` wait for another process.
         max_file_bytes: Size of the largest file that `include` reads.
     """
 
@@ -65,6 +66,7 @@ class Environment:
     script_timeout_s: float = 2.0
     script_memory_bytes: int = 64 * 1024 * 1024
     script_host_calls: int = 1000
+    cache_waits: bool = False
     max_file_bytes: int = 1024 * 1024
     programs: dict[Any, Any] = field(default_factory=dict[Any, Any], init=False, repr=False, compare=False)
     """What was compiled already; `compile_program` looks here first."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from catenary.errors import TemplateError
-from catenary.expr.files import locate, read_text
-from catenary.expr.operators import MAX_TEXT, EvaluationError, kind_of
+from catenary.expr.files import locate, missed, read_text
+from catenary.expr.kinds import MAX_TEXT, EvaluationError, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ def include(path: object, environment: Environment, *, is_evaluated: object = Fa
         raise EvaluationError("include(path, true) is for templates; expressions take include(path)")
     found = locate(path, environment)
     if found is None:
-        return ""
+        return missed(path, environment)
     inner = _entered(present, found)
     template = _template_of(found, environment)
     _count(present, str(template.source))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeGuard
 
@@ -19,10 +18,11 @@ from catenary.expr.problems import syntax_problem
 from catenary.expr.shapes import key_of, member, row_before
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator
 
     from catenary.errors import ExpressionError
     from catenary.expr.functions.function import Function
+    from catenary.expr.scope import Scope
 
 MAX_NODES: Final = 10_000
 FREE_WEIGHT: Final = 64
@@ -45,28 +45,6 @@ _CALLED: Final = {
     "endsWith"  : "$endsWith",
     "matches"   : "$matches",
 }  # fmt: skip
-
-
-@dataclass(slots=True)
-class Scope:
-    """What names mean in a text.
-
-    Attributes:
-        nodes: Node ids.
-        functions: What may be called.
-        metadata_names: True when metadata keys are names too (in templates).
-        references: The node ids found so far.
-        made: The weight of what was made so far outside of predicates and `let`, in all parts of a text together.
-        has_unknown: True when a name was found that nothing, or at most a key of the metadata, is known by, or an
-            unknown function.
-    """
-
-    nodes: frozenset[str]
-    functions: Mapping[str, Function]
-    metadata_names: bool = False
-    references: set[str] = field(default_factory=set[str])
-    made: int = 0
-    has_unknown: bool = False
 
 
 class Lowering:

@@ -7,8 +7,8 @@ from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr.habits import call_hint
+from catenary.expr.kinds import EvaluationError, kind_of
 from catenary.expr.layouts import format_layout
-from catenary.expr.operators import EvaluationError, kind_of
 from catenary.expr.text import duration_text, time_text
 
 if TYPE_CHECKING:

@@ -11,11 +11,14 @@ from catenary.errors import ExpressionError, TemplateError
 from catenary.expr.advice import Advice
 from catenary.expr.closure import compile_closure, compile_text
 from catenary.expr.functions.table import functions_of
-from catenary.expr.lower import Scope, lower
+from catenary.expr.lower import lower
 from catenary.expr.parser import parse
-from catenary.expr.problems import place, shorten, syntax_problem
+from catenary.expr.problems import syntax_problem
+from catenary.expr.scope import Scope
 from catenary.expr.syntax import Binary
 from catenary.message import Message
+from catenary.reasons import reason_of
+from catenary.text_places import place, shorten
 
 if TYPE_CHECKING:
     import ast
@@ -167,7 +170,7 @@ def _explainer(source: str, start: int, end: int, kind: type[ExpressionError], e
     def explain(error: BaseException, position: int) -> ExpressionError:
         position = start if position < 0 else position
         line, column = place(source, position)
-        reason = str(error) or type(error).__name__
+        reason = reason_of(error)
         if isinstance(error, RecursionError):
             reason = "the value is nested too deeply"
         told = advice.on(_message_of(error))

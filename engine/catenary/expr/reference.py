@@ -14,8 +14,8 @@ from catenary.expr.budget import Budget
 from catenary.expr.compiled import lookup, unknown
 from catenary.expr.environment import output_of, payload, record, variables
 from catenary.expr.functions.table import functions_of
+from catenary.expr.kinds import TextMap
 from catenary.expr.methods import call_method
-from catenary.expr.operators import TextMap
 from catenary.expr.outline import first_operands
 
 if TYPE_CHECKING:

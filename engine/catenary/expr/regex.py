@@ -13,6 +13,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from catenary.jsontext import encodable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -54,14 +56,34 @@ def pattern_of(pattern: str) -> Callable[[str], bool]:
     Raises:
         PatternError: When the pattern is wrong or refused.
     """
+    return _compiled(pattern)[0]
+
+
+@lru_cache(maxsize=512)
+def finder_of(pattern: str) -> Callable[[str], str]:
+    """Give a function that gives what the pattern finds first in a text: its first group, or all of it without groups.
+
+    It gives empty text when nothing is found. Raises: PatternError: as for `pattern_of`.
+    """
+    search = _compiled(pattern)[1]
+
+    def find(text: str) -> str:
+        match = search(text)
+        return "" if match is None else match[1 if match.re.groups else 0] or ""
+
+    return find
+
+
+def _compiled(pattern: str) -> tuple[Callable[[str], bool], Callable[[str], Any]]:
+    """Give two functions: whether the pattern is found in a text, and what is found."""
     if len(pattern) > MAX_PATTERN:
         raise PatternError(f"the pattern is longer than {MAX_PATTERN} characters")
-    if pattern != _whole(pattern):
+    if pattern != encodable(pattern):
         raise PatternError("the pattern has half of a surrogate pair, which is no character")
     return _linear(pattern) if re2 is not None else _guarded(pattern)
 
 
-def _linear(pattern: str) -> Callable[[str], bool]:
+def _linear(pattern: str) -> tuple[Callable[[str], bool], Callable[[str], Any]]:
     options = re2.Options()
     options.log_errors = False
     try:
@@ -72,21 +94,12 @@ def _linear(pattern: str) -> Callable[[str], bool]:
         raise PatternError(f"not a regular expression: {reason}") from None
 
     def found(text: str) -> bool:
-        return compiled.search(_whole(text)) is not None
+        return compiled.search(encodable(text)) is not None
 
-    return found
-
-
-def _whole(text: str) -> str:
-    """Give a text with U+FFFD for each half of a surrogate pair, which the engine refuses."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return found, lambda text: compiled.search(encodable(text))
 
 
-def _guarded(pattern: str) -> Callable[[str], bool]:
+def _guarded(pattern: str) -> tuple[Callable[[str], bool], Callable[[str], Any]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -101,15 +114,15 @@ def _guarded(pattern: str) -> Callable[[str], bool]:
     # one more power: the search may start anywhere
     longest = int((_MAX_COST / cost.choices) ** (1 / (cost.repeats + 1)))
 
-    def found(text: str) -> bool:
+    def search(text: str) -> re.Match[str] | None:
         if len(text) > longest and (cost.repeats or cost.choices > 1):
             raise PatternError(
                 f"the text is too long for this pattern: {len(text)} characters, at most {longest};"
                 " install catenary[regex] to lift this"
             )
-        return compiled.search(text) is not None
+        return compiled.search(text)
 
-    return found
+    return lambda text: search(text) is not None, search
 
 
 class _Cost:

@@ -13,10 +13,10 @@ from catenary.errors import TemplateError
 from catenary.expr.environment import Environment, place_in_chain
 from catenary.expr.includes import nesting
 from catenary.expr.placeholders import split_parts
-from catenary.expr.problems import place, shorten
 from catenary.expr.program import compile_program, compile_text_program
 from catenary.expr.text import text_of
 from catenary.expr.validation import validator_schema
+from catenary.text_places import place, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, cast
 
-from catenary.expr.operators import MAX_TEXT, EvaluationError
+from catenary.expr.kinds import MAX_TEXT, EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,6 +22,7 @@ from catenary.http.guard import Guard
 from catenary.http.inprocess import AsgiApp, register_mock, unregister_mock
 from catenary.http.options import HttpOptions, proxy_address
 from catenary.http.response import HttpResponse
+from catenary.http.retries import retry_after_s, retryable_status, wait_before
 from catenary.http.sse import SseEvent, SseParser, sse_events, sse_lines
 from catenary.http.texts import WebTexts
 
@@ -37,7 +38,10 @@ __all__ = [
     "WebTexts",
     "proxy_address",
     "register_mock",
+    "retry_after_s",
+    "retryable_status",
     "sse_events",
     "sse_lines",
     "unregister_mock",
+    "wait_before",
 ]

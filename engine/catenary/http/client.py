@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import urlsplit
 
-from catenary.errors import ConfigError, EngineError, Refused, TooSlow
+from catenary.errors import ConfigError, ConnectFailed, EngineError, Refused, TooSlow
 from catenary.http.guard import Guard
+from catenary.http.inprocess import register_mock, unregister_mock
 from catenary.http.options import HttpOptions
 from catenary.http.response import HttpResponse
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable
+    from pathlib import Path
 
     import httpx
 
+    from catenary.http.cassette import Player, Recorder
+
 _CLOSE_TIMEOUT_S = 5.0
+_numbers: Final = itertools.count(1)  # of cassettes that are played in this process
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
@@ -36,6 +43,42 @@ class HttpClients:
         self._clients: set[HttpClient] = set()
         self._contexts: dict[tuple[bool, str], ssl.SSLContext] = {}
         self._is_closed = False
+        self.recorder: Recorder | None = None
+        self._played = ""
+
+    def record(self, file: Path, hide: Callable[[str], str] = str) -> Recorder:
+        """Record the calls of clients that are `is_taped`; `save` of what is given back writes the file.
+
+        Args:
+            file: The cassette.
+            hide: Masks the secrets in a text.
+        """
+        from catenary.http.cassette import Recorder
+
+        self.recorder = Recorder(file, hide)
+        return self.recorder
+
+    def play(self, file: Path) -> Player:
+        """Have calls of clients that are `is_taped` answered by a cassette, wherever they go.
+
+        Raises:
+            ConfigError: When the file is no cassette.
+        """
+        from catenary.http.cassette import Player
+
+        player = Player.load(file)
+        self._played = f"cassette-{next(_numbers)}"
+        register_mock(self._played, player)
+        return player
+
+    @property
+    def is_played(self) -> bool:
+        """Whether a cassette answers."""
+        return bool(self._played)
+
+    def routed(self, url: str) -> str:
+        """Give the address that a call really goes to when a cassette answers."""
+        return f"mock://{self._played}{urlsplit(url).path}" if self._played else url
 
     def client(self, options: HttpOptions | None = None) -> HttpClient:
         """Make a client with a pool of its own. Nothing is connected, so it costs little.
@@ -58,6 +101,7 @@ class HttpClients:
     async def close(self) -> None:
         """Close all clients that are left; may be awaited again."""
         self._is_closed = True
+        unregister_mock(self._played)
         for client in list(self._clients):
             await client.close()
 
@@ -149,21 +193,29 @@ class HttpClient:
         """
         from catenary.http.failures import checked_url, place_of, translated
 
-        address = checked_url(url)
+        address = checked_url(self._owner.routed(url) if self.options.is_taped else url)
         checked = _checked_headers(headers)
         body = content.encode("utf-8", "replace") if isinstance(content, str) else content
         pool = await self._pool()
         limit = asyncio.timeout(self.options.total_timeout_s)
+        recorder = self._owner.recorder if self.options.is_taped else None
+        take = None if recorder is None else recorder.begin(address.path, checked, body)
         try:
             async with limit:
                 request = pool.build_request(method.upper(), address, headers=checked, content=body)
                 with translated(address, self.options):
                     response = await pool.send(request, stream=True)
                 answer = HttpResponse(response, self.options, limit)
+                if take is not None:
+                    take.answered(answer)
                 try:
                     yield answer
                 finally:
                     await answer.close()
+        except ConnectFailed:
+            if take is not None:
+                take.exchange.is_broken = True
+            raise
         except TimeoutError as error:
             if not limit.expired():
                 raise

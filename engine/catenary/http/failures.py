@@ -5,11 +5,13 @@ from __future__ import annotations
 import socket
 import ssl
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 import httpx
 
 from catenary.errors import ConnectFailed, Refused, ResourceError, TooSlow
+from catenary.reasons import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from catenary.http.options import HttpOptions
 
 
+@lru_cache(maxsize=256)  # nodes call few addresses many times, and reading one costs a twentieth of a small call
 def checked_url(address: str) -> httpx.URL:
     """Give an address as a URL.
 
@@ -79,7 +82,7 @@ def _failure(error: Exception, place: str, options: HttpOptions) -> ResourceErro
         case httpx.UnsupportedProtocol() | httpx.LocalProtocolError() | httpx.InvalidURL():
             return Refused(f"the request to {place} cannot be sent: {error}")
         case _:
-            reason = str(error) or type(error).__name__
+            reason = reason_of(error)
             return ConnectFailed(f"{place} broke off the connection: {reason}", retryable=True)
 
 
@@ -109,7 +112,7 @@ def _connect_failure(error: httpx.ConnectError, place: str) -> ConnectFailed:
         return ConnectFailed(f"no connection to {place}: no such host", retryable=True)
     if isinstance(cause, ConnectionRefusedError):
         return ConnectFailed(f"no connection to {place}: nothing listens there", retryable=True)
-    reason = getattr(cause, "strerror", None) or str(error) or type(error).__name__
+    reason = getattr(cause, "strerror", None) or reason_of(error)
     return ConnectFailed(f"no connection to {place}: {reason}", retryable=True)
 
 

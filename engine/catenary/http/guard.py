@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+import socket
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -29,7 +31,9 @@ _REFUSED_NETWORKS: Final = tuple(
 _REFUSED_NAMES: Final = frozenset(
     {"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"}
 )
+_MOST_REMEMBERED: Final = 1_000
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_NUMBERS: Final = re.compile(r"(0x[0-9a-f]+|\d+)(\.(0x[0-9a-f]+|\d+)){0,3}", re.ASCII)
 
 
 class Guard:
@@ -48,6 +52,7 @@ class Guard:
     def __init__(self, *, allowed_hosts: Iterable[str] = (), allow_link_local: bool = False) -> None:
         self.allowed_hosts = tuple(pattern.strip().lower() for pattern in allowed_hosts)
         self.allow_link_local = allow_link_local
+        self._allowed: set[tuple[str, int]] = set()  # hosts that were looked at
 
     def check_host(self, host: str, port: int) -> None:
         """Check the host of an address, before anything is connected.
@@ -55,6 +60,8 @@ class Guard:
         Raises:
             Refused: When the host is not allowed.
         """
+        if (host, port) in self._allowed:
+            return
         name = host.strip("[]").rstrip(".").lower()
         if self.allowed_hosts and not any(_matches(pattern, name, port) for pattern in self.allowed_hosts):
             raise Refused(
@@ -64,6 +71,8 @@ class Guard:
         if not self.allow_link_local and name in _REFUSED_NAMES:
             raise _refusal(name, name, port)
         self.check_address(name, host=name, port=port)
+        if len(self._allowed) < _MOST_REMEMBERED:
+            self._allowed.add((host, port))
 
     def check_address(self, address: str, *, host: str, port: int) -> None:
         """Check the address that a host turned out to have; a name passes.
@@ -75,7 +84,7 @@ class Guard:
             return
         parsed = _parse(address)
         if parsed is not None and any(parsed in network for network in _REFUSED_NETWORKS):
-            raise _refusal(address, host, port)
+            raise _refusal(address if ":" in address else str(parsed), host, port)
 
 
 def _refusal(address: str, host: str, port: int) -> Refused:
@@ -95,12 +104,22 @@ def _parse(address: str) -> _Address | None:
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return None
+        return _short_form(address)
     if isinstance(parsed, ipaddress.IPv4Address):
         return parsed
     if parsed in _NAT64:
         return ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)
     return parsed.ipv4_mapped or parsed.sixtofour or parsed
+
+
+def _short_form(host: str) -> _Address | None:
+    """Give the address that `2130706433`, `0x7f000001` and `127.1` stand for where a system looks them up."""
+    if not _NUMBERS.fullmatch(host):
+        return None
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
 
 
 def _matches(pattern: str, host: str, port: int) -> bool:

@@ -26,6 +26,9 @@ class HttpOptions:
         use_system_proxy: True takes the proxy from `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
         follow_redirects: True follows up to `max_redirects` redirects.
         max_redirects: See `follow_redirects`.
+        is_taped: True for calls that a cassette records or plays, where one is set: see `HttpClients.record`.
+        redirect_headers: Names of headers that a redirect to another scheme, host or port takes along. All others stay
+            behind, but those that say what is wanted and sent, such as `Accept` and `Content-Type`.
 
     Raises:
         ConfigError: When `proxy` is no address of a proxy.
@@ -42,6 +45,8 @@ class HttpOptions:
     use_system_proxy: bool = False
     follow_redirects: bool = False
     max_redirects: int = 20
+    redirect_headers: tuple[str, ...] = ()
+    is_taped: bool = False
 
     def __post_init__(self) -> None:
         if self.proxy and urlsplit(self.proxy).scheme.lower() not in _PROXY_SCHEMES:

@@ -10,11 +10,12 @@ from catenary.jsontext import Json, loads
 
 if TYPE_CHECKING:
     from asyncio import Timeout
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from typing import Self
 
     import httpx
 
+    from catenary.http.chunked import ChunkedBody
     from catenary.http.options import HttpOptions
 
 
@@ -26,6 +27,7 @@ class HttpResponse:
         reason: The words behind it; the usual ones when the server sent none.
         headers: By name, upper and lower case are the same.
         place: `host:port` that answered.
+        tap: Is handed each piece of the body that is read.
     """
 
     def __init__(self, response: httpx.Response, options: HttpOptions, limit: Timeout) -> None:
@@ -34,9 +36,10 @@ class HttpResponse:
         self._response = response
         self._options = options
         self._limit = limit
-        self._pieces: AsyncGenerator[bytes] | None = None
+        self._pieces: AsyncGenerator[bytes] | ChunkedBody | None = None
         self._size = 0
         self._content: bytes | None = None
+        self.tap: Callable[[bytes], object] | None = None
         self.status: int = response.status_code
         self.reason: str = response.reason_phrase
         self.headers: Mapping[str, str] = response.headers
@@ -118,20 +121,41 @@ class HttpResponse:
         return self
 
     async def __anext__(self) -> bytes:
-        from catenary.http.failures import translated
-
         if self._pieces is None:
-            if "," in self.headers.get("content-encoding", ""):
-                # The size of a piece is known when it is unfolded: each layer multiplies it by up to a thousand.
-                raise Refused(f"the answer of {self.place} is compressed more than once")
-            self._pieces = _closable(self._response)
-        with translated(self._response.request.url, self._options):
+            self._pieces = self._begin()
+        try:
             piece = await self._pieces.__anext__()
+        except StopAsyncIteration:
+            raise
+        except Exception:
+            from catenary.http.failures import translated
+
+            with translated(self._response.request.url, self._options):
+                raise
         self._size += len(piece)
         most = self._options.max_response_bytes
         if most is not None and self._size > most:
-            raise Refused(f"the answer of {self.place} is larger than {most} bytes")
+            raise self._too_large(most)
+        if self.tap is not None:
+            self.tap(piece)
         return piece
+
+    def _begin(self) -> AsyncGenerator[bytes] | ChunkedBody:
+        self._refuse_if_told_too_large()
+        if "," in self.headers.get("content-encoding", ""):
+            # The size of a piece is known when it is unfolded: each layer multiplies it by up to a thousand.
+            raise Refused(f"the answer of {self.place} is compressed more than once")
+        return _pieces_of(self._response, self._options.read_timeout_s)
+
+    def _refuse_if_told_too_large(self) -> None:
+        """Read nothing of an answer that says itself that it is too large."""
+        most = self._options.max_response_bytes
+        told = self.headers.get("content-length", "")
+        if most is not None and self.is_success and told.isdecimal() and int(told) > most:
+            raise self._too_large(most)
+
+    def _too_large(self, most: int) -> Refused:
+        return Refused(f"the answer of {self.place} is larger than {most} bytes")
 
     async def close(self) -> None:
         """Let go of the connection; an answer that was not read to its end is broken off."""
@@ -139,6 +163,13 @@ class HttpResponse:
         if self._pieces is not None:
             await self._pieces.aclose()
         await self._response.aclose()
+        vars(self._response).pop("stream", None)  # it knows the answer: nothing is left to the garbage collector
+
+
+def _pieces_of(response: httpx.Response, timeout_s: float | None) -> AsyncGenerator[bytes] | ChunkedBody:
+    from catenary.http.chunked import ChunkedBody
+
+    return ChunkedBody.of(response, timeout_s) or _closable(response)
 
 
 async def _closable(response: httpx.Response) -> AsyncGenerator[bytes]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
 from catenary.errors import Refused
 
@@ -14,11 +13,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DEFAULT_MAX_BYTES = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SseEvent:
+class SseEvent(NamedTuple):
     """One event of a stream.
 
-    Args:
+    Attributes:
         event: Its name; `message` when the stream gave none.
         data: Its data lines, joined with newlines.
         id: The last id the stream gave, with this event or before it; empty if none.
@@ -46,6 +44,11 @@ class SseLines:
         self._skip_newline = False  # the piece before ended with CR: an LF belongs to it
         self._at_start = True
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a line has begun, or may begin with the second half of a line end."""
+        return self._skip_newline or self._at_start or bool(self._open)
+
     def feed(self, piece: bytes) -> list[str]:
         """Take the next bytes and give the lines that are complete with them, without their ends.
 
@@ -60,7 +63,8 @@ class SseLines:
         self._skip_newline = piece.endswith(b"\r")
         *ended, rest = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         lines = [self._end(part) for part in ended]
-        self._append(rest)
+        if rest:
+            self._append(rest)
         return lines
 
     def end(self) -> list[str]:
@@ -68,6 +72,8 @@ class SseLines:
         return [self._end(b"")] if self._open else []
 
     def _end(self, part: bytes) -> str:
+        if not self._open and not self._at_start and len(part) <= self._max_line_bytes:
+            return part.decode("utf-8", "replace")
         self._append(part)
         line = bytes(self._open)
         self._open.clear()
@@ -106,8 +112,20 @@ class SseParser:
         Raises:
             Refused: When an event is larger than `max_event_bytes`.
         """
+        if piece[:6] == b"data: " and not (self._data or self._event or self._lines.is_open):
+            event = self._lone_event(piece)
+            if event is not None:
+                return [event]
         events = (self._take(line) for line in self._lines.feed(piece))
         return [event for event in events if event is not None]
+
+    def _lone_event(self, piece: bytes) -> SseEvent | None:
+        """Give the event that a piece is as a whole, as most are that come while somebody waits, if it has one line."""
+        is_alone = piece.find(b"\n") == len(piece) - 2 and piece[-1:] == b"\n" and b"\r" not in piece
+        if not is_alone or len(piece) > self._max_event_bytes:
+            return None
+        retry, self._retry = self._retry, None
+        return SseEvent("message", piece[6:-2].decode("utf-8", "replace"), self._id, retry)
 
     def end(self) -> list[SseEvent]:
         """Give the event that the stream did not finish with a blank line, if there is one."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.request import getproxies_environment, proxy_bypass
 
 import httpx
 
-from catenary.errors import ConfigError
+from catenary.errors import Refused
 from catenary.http.inprocess import mock_of
+from catenary.http.pools import transport_for
 
 if TYPE_CHECKING:
     import ssl
@@ -19,8 +21,19 @@ if TYPE_CHECKING:
     from catenary.http.inprocess import AsgiApp, AsgiEvent
     from catenary.http.options import HttpOptions
 
-_KEEP_OPEN_S = 15.0
-_MOST_KEPT_OPEN = 100
+_SENT: Final = "catenary.sent"  # httpx hands it on to the request that a redirect leads to
+_OPENED: Final = frozenset({"connection.connect_tcp.complete", "socks.connect_tcp.complete"})
+_UNFINISHED: Final = frozenset({
+    "connection.start_tls.failed", "proxy.start_tls.failed", "socks.start_tls.failed",
+    "socks.setup_socks5_connection.failed",
+})  # fmt: skip
+_HARMLESS: Final = frozenset({
+    "accept", "accept-charset", "accept-encoding", "accept-language", "connection", "content-encoding",
+    "content-language", "content-length", "content-type", "host", "transfer-encoding", "user-agent",
+})  # fmt: skip
+
+_Origin: TypeAlias = tuple[str, str, int | None]
+_Sent: TypeAlias = tuple[_Origin, httpx.Headers]
 
 
 def open_client(options: HttpOptions, guard: Guard, context: ssl.SSLContext) -> httpx.AsyncClient:
@@ -36,6 +49,8 @@ def open_client(options: HttpOptions, guard: Guard, context: ssl.SSLContext) -> 
         follow_redirects=options.follow_redirects,
         max_redirects=options.max_redirects,
         headers={"User-Agent": "catenary"},
+        # What a server gives to one caller is not shown to it by the next.
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         trust_env=False,
     )
 
@@ -49,40 +64,65 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._context = context
         self._system_proxies = getproxies_environment() if options.use_system_proxy else {}
         self._transports: dict[str, httpx.AsyncBaseTransport] = {}  # by address of the proxy, "" without one
+        self._redirect_headers = {name.strip().lower() for name in options.redirect_headers} - _HARMLESS
         if options.proxy:
             self._transport_for(options.proxy)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request. What goes wrong is raised as httpx raises it, but for `Refused` of the guard."""
         url = request.url
-        if url.scheme == "mock":
+        origin = (url.scheme, url.host, url.port)
+        sent: _Sent | None = request.extensions.get(_SENT)
+        if sent is not None:
+            request.headers = self._redirected(request.headers, sent, origin)
+        request.extensions = {**request.extensions, _SENT: (origin, request.headers)}
+        if url.scheme == "mock" and (sent is None or sent[0][0] == "mock"):
             return await AsgiTransport(mock_of(url.host)).handle_async_request(request)
+        if url.scheme not in ("http", "https"):  # the address of the call was looked at before
+            raise Refused(f"a redirect leads to an address that begins with {url.scheme}:, which is not called")
         port = url.port or (443 if url.scheme == "https" else 80)
         self._guard.check_host(url.host, port)
         proxy = self._proxy_for(url)
-        if not proxy:
-            request.extensions = {**request.extensions, "trace": self._check_connection(url.host, port)}
+        request.extensions["trace"] = self._watched(url.host, port, is_direct=not proxy)
         return await self._transport_for(proxy).handle_async_request(request)
 
-    def _check_connection(self, host: str, port: int) -> Any:
+    def _redirected(self, headers: httpx.Headers, sent: _Sent, origin: _Origin) -> httpx.Headers:
+        """Give the headers of a request that a redirect has led to: another server gets none that may be secret."""
+        origin_before, headers_before = sent
+        if origin_before == origin:
+            kept, again = headers.raw, {"cookie"}  # httpx always takes it away
+        else:
+            kept = [header for header in headers.raw if _lower(header[0]) in _HARMLESS]
+            again = self._redirect_headers
+        return httpx.Headers([*kept, *(header for header in headers_before.raw if _lower(header[0]) in again)])
+
+    def _watched(self, host: str, port: int, *, is_direct: bool) -> Any:
         """Give the function that looks at a new connection before anything is sent on it.
 
         A name is looked up once, by the connection itself: looking it up before would leave a gap in which the
         answer changes.
         """
 
+        opened: Any = None
+
         async def trace(event: str, info: dict[str, Any]) -> None:
-            if event != "connection.connect_tcp.complete":
-                return
-            stream = info["return_value"]
-            peer = stream.get_extra_info("server_addr")
-            try:
-                self._guard.check_address(str(peer[0]) if peer else "", host=host, port=port)
-            except BaseException:
-                await stream.aclose()
-                raise
+            nonlocal opened
+            if event in _OPENED:
+                opened = info["return_value"]
+                if is_direct:
+                    await self._check_peer(opened, host, port)
+            elif event in _UNFINISHED and opened is not None:
+                await opened.aclose()  # httpcore leaves it open when the handshake is cancelled
 
         return trace
+
+    async def _check_peer(self, opened: Any, host: str, port: int) -> None:
+        peer = opened.get_extra_info("server_addr")
+        try:
+            self._guard.check_address(str(peer[0]) if peer else "", host=host, port=port)
+        except BaseException:
+            await opened.aclose()
+            raise
 
     def _proxy_for(self, url: httpx.URL) -> str:
         if self._options.proxy or not self._system_proxies:
@@ -95,31 +135,17 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     def _transport_for(self, proxy: str) -> httpx.AsyncBaseTransport:
         transport = self._transports.get(proxy)
         if transport is None:
-            transport = self._transports[proxy] = self._new_transport(proxy)
+            transport = self._transports[proxy] = transport_for(self._options, self._context, proxy)
         return transport
-
-    def _new_transport(self, proxy: str) -> httpx.AsyncBaseTransport:
-        most = self._options.max_connections
-        limits = httpx.Limits(
-            max_connections=most,
-            max_keepalive_connections=min(most or _MOST_KEPT_OPEN, _MOST_KEPT_OPEN),
-            keepalive_expiry=_KEEP_OPEN_S,
-        )
-        try:
-            return httpx.AsyncHTTPTransport(verify=self._context, limits=limits, trust_env=False, proxy=proxy or None)
-        except ImportError as error:
-            raise ConfigError(
-                "a socks5 proxy needs the package socksio, which is not installed",
-                field="proxy",
-                hint="install it with: pip install 'httpx[socks]'",
-            ) from error
-        except (ValueError, httpx.InvalidURL) as error:
-            raise ConfigError("the address of the proxy cannot be used", field="proxy") from error
 
     async def aclose(self) -> None:
         """Close all connections."""
         for transport in self._transports.values():
             await transport.aclose()
+
+
+def _lower(name: bytes) -> str:
+    return name.lower().decode("ascii", "replace")
 
 
 class AsgiTransport(httpx.AsyncBaseTransport):

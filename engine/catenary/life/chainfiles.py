@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from catenary.load import Document
 
 SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
-_TESTS: Final = (".test.json", ".test.yaml", ".test.yml")
-
-Stamp = tuple[int, int, int]
+TEST_SUFFIXES: Final = (".test.yaml", ".test.yml", ".test.json")
+"""How the names of files of chain tests end."""
 
 
 def chain_files(folder: Path) -> Iterator[Path]:
@@ -27,11 +26,11 @@ def chain_files(folder: Path) -> Iterator[Path]:
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            is_hidden = name.startswith(".")
-            if not is_hidden and Path(name).suffix.lower() in SUFFIXES and not name.lower().endswith(_TESTS):
-                path = Path(where, name)
-                if _may_be_read(path):
-                    yield path
+            if name.startswith(".") or name.lower().endswith(TEST_SUFFIXES):
+                continue
+            path = Path(where, name)
+            if path.suffix.lower() in SUFFIXES and _may_be_read(path):
+                yield path
 
 
 def _may_be_read(path: Path) -> bool:
@@ -79,15 +78,6 @@ def same_ids(folder: Path) -> list[Problem]:
     return problems
 
 
-def stamp_of(path: Path) -> Stamp | None:
-    """Give what changes when a file does; None when it is not there."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
-
-
 def problems_of(error: Exception, path: Path) -> list[Problem]:
     """Give an error as problems of a file."""
     if isinstance(error, ChainInvalid):
@@ -97,9 +87,10 @@ def problems_of(error: Exception, path: Path) -> list[Problem]:
     return [Problem(code, str(error), hint, str(path), line, column)]
 
 
-def id_of(path: Path, document: Document) -> str:
+def id_of(path: Path, document: Document | None = None) -> str:
     """Give the id of the chain in a file: its own, else the name of the file."""
-    return document.definition.id or path.name.partition(".")[0]
+    own = "" if document is None else document.definition.id
+    return own or path.name.partition(".")[0]
 
 
 def same_id(chain_id: str, owner: Path, path: Path) -> Problem:

@@ -8,7 +8,7 @@ from catenary.life.notices import added
 from catenary.life.stopping import GRACE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
     from pathlib import Path
 
     from catenary.chain import Chain
@@ -47,13 +47,17 @@ class Chains:
         """The present version of each chain, by id."""
         return dict(self._pool.present)
 
-    def check(self, source: Source) -> list[Problem]:
+    def check(self, source: Source, *, beside: Container[str] = ()) -> list[Problem]:
         """Give everything that is wrong with a chain, warnings included, in order of place; nothing is opened.
+
+        Args:
+            source: The chain.
+            beside: The ids of chains that are to be loaded beside it, and of those that are loaded already.
 
         Raises:
             ChainSyntaxError: When the text is neither JSON nor YAML.
         """
-        return self._pool.check(source)
+        return self._pool.check(source, beside)
 
     @property
     def is_closing(self) -> bool:
@@ -97,8 +101,11 @@ class Chains:
     def reload_all(self) -> list[Chain]:
         """Make another version of every chain from its present definition: after properties have changed.
 
+        Shared resources and endpoints that stand alone are made anew, too. One whose settings are the same as before
+        stays as it is; a connection that somebody uses at this moment is closed when it is given back.
+
         Raises:
-            ChainInvalid: When chains cannot be made that way; they stay as they are, and all others are replaced.
+            ChainInvalid: When some cannot be made that way; they stay as they are, and all others are replaced.
         """
         return self._pool.reload_all()
 

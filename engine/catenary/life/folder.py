@@ -10,13 +10,14 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from catenary.errors import ChainError, EngineError, Problem
-from catenary.life.chainfiles import chain_files, id_of, is_chain, may_be_chain, noting, problems_of, same_id, stamp_of
+from catenary.file_stamps import stamp_of
+from catenary.life.chainfiles import chain_files, id_of, is_chain, may_be_chain, noting, problems_of, same_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from catenary.chain import Chain
-    from catenary.life.chainfiles import Stamp
+    from catenary.file_stamps import Stamp
     from catenary.life.chains import Chains
     from catenary.load import Document
 
@@ -35,6 +36,8 @@ class FolderReport:
         removed: The ids of those whose files are gone, disabled, or have another id.
         disabled: The files of disabled chains.
         problems: By file, what is wrong with it. When its chain was in service before, the last good version still is.
+        names: By file, the id of its chain, for files that are disabled or have problems; the name of the file where it
+            cannot be read.
         skipped: The files that are no chains.
         fresh: The files among those with problems that were all right, or had other problems, at the last look.
     """
@@ -45,6 +48,7 @@ class FolderReport:
     removed: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
     problems: dict[str, list[Problem]] = field(default_factory=dict[str, list[Problem]])
+    names: dict[str, str] = field(default_factory=dict[str, str])
     skipped: tuple[str, ...] = ()
     fresh: tuple[str, ...] = ()
 
@@ -65,12 +69,14 @@ class _File:
 
     Attributes:
         stamp: What it was like when it was last read; None to read it again.
+        name: The id that it gave its chain when it could be read last; empty when it never could.
         chain_id: The chain that is in service for it; None for none.
         problems: What is wrong with it.
         reads: Other files that were read while its chain was made.
     """
 
     stamp: Stamp | None = None
+    name: str = ""
     chain_id: str | None = None
     problems: list[Problem] = field(default_factory=list[Problem])
     reads: dict[Path, Stamp | None] = field(default_factory=dict[Path, "Stamp | None"])
@@ -114,6 +120,10 @@ class Folder:
         """See that the folder is there. Raises: EngineError: when it is not."""
         if not self.path.is_dir():
             raise EngineError(f"there is no folder {str(self.path)!r}", hint="look at the path")
+
+    def file_of(self, chain_id: str) -> Path | None:
+        """Give the file of a chain that is in service for this folder; `None` when there is none."""
+        return next((path for path, file in list(self._files.items()) if file.chain_id == chain_id), None)
 
     @property
     def read_folders(self) -> set[Path]:
@@ -184,6 +194,11 @@ class _Look:
             tuple(self.removed),
             tuple(name for name, file in names.items() if file.is_disabled),
             {name: file.problems for name, file in names.items() if file.problems},
+            {
+                str(path): file.name or id_of(path)
+                for path, file in self.files.items()
+                if file.problems or file.is_disabled
+            },
             tuple(name for name, file in names.items() if not file.is_chain),
             tuple(self.fresh),
         )
@@ -202,6 +217,8 @@ class _Look:
             file.problems = problems_of(error, path)
             return None
         file.is_chain = document is not None and is_chain(document)
+        if document is not None and file.is_chain:
+            file.name = id_of(path, document)
         if document is not None and file.is_chain and not document.definition.disabled:
             return document
         file.is_disabled = file.is_chain

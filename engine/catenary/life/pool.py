@@ -8,23 +8,25 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, cast
 
 from catenary.chain import Chain
-from catenary.errors import ChainError, ChainInvalid, EngineError, Problem
+from catenary.errors import ChainError, ChainInvalid, ConfigError, EngineError, Problem
 from catenary.life.notices import Notices
 from catenary.life.stopping import Stops
 from catenary.life.versions import SHUTTING_DOWN
+from catenary.masking import secrets_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping
     from pathlib import Path
     from typing import TypeAlias
 
     from catenary.component import Component
     from catenary.engine import Engine
     from catenary.jsontext import Json
-    from catenary.load import Document
+    from catenary.load import Document, Settings
     from catenary.masking import Masker
 
     Source: TypeAlias = str | Path | dict[str, Json] | Document
+    Uses: TypeAlias = Callable[[Iterable[str]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,9 @@ class ChainPool:
         retired: Earlier versions that are not closed yet.
         notices: Who is told of changes.
         loop: The event loop on which chains were last loaded or opened.
+        drain: Stops what brings messages into these chains, within so many seconds; None while nothing does.
+        remakes: Each makes something that stands outside of chains anew, all of it or what uses some types, and gives
+            what is wrong with it.
         stays_closed: Gives the ids of the nodes of a chain that are not opened, as something else stands in for them.
     """
 
@@ -63,6 +68,8 @@ class ChainPool:
         self.notices = Notices()
         self.closed = False
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.drain: Callable[[Collection[str], float], Awaitable[None]] | None = None
+        self.remakes: list[Callable[[Uses | None], list[Problem]]] = []
         self.stays_closed: Callable[[Chain], Collection[str]] | None = None
         self._engine = engine
         self._loaded: dict[str, Loaded] = {}
@@ -84,6 +91,10 @@ class ChainPool:
             known = ", ".join(sorted(repr(name) for name in self.present)) or "none"
             raise EngineError(f"ruleChain id={name} not found", hint=f"loaded chains: {known}")
         return chain
+
+    def has(self, name: str) -> bool:
+        """Tell whether a chain has that id, or several may have it as their alias."""
+        return name in self.present or name in self._aliases
 
     def id_of(self, name: str) -> str:
         """Give the id that a name stands for: itself, when it is no alias. Raises: EngineError: when it is unclear."""
@@ -129,8 +140,13 @@ class ChainPool:
             self.notices.tell(self.notices.updated, chain, "")
         return chain
 
-    def reload_all(self, names: Collection[str] | None = None) -> list[Chain]:
-        """Make another version of each chain, or of those with these ids, see `Engine.reload_all`."""
+    def reload_all(self, names: Collection[str] | None = None, uses: Uses | None = None) -> list[Chain]:
+        """Make another version of each chain, see `Engine.reload_all`, and of what stands outside of chains.
+
+        Args:
+            names: Those with these ids; all if absent.
+            uses: Tells by the types of their targets which endpoints that stand alone; all if absent.
+        """
         from catenary.load import read
 
         chains: list[Chain] = []
@@ -142,6 +158,8 @@ class ChainPool:
                 chains.append(self.reload(read(cast("dict[str, Json]", loaded.value), file=loaded.file), name))
             except ChainInvalid as error:
                 problems += [replace(one, text=f"chain {name!r}: {one.text}") for one in error.problems]
+        for remake in self.remakes:
+            problems += remake(uses)
         if problems:
             raise ChainInvalid(problems)
         return chains
@@ -191,17 +209,25 @@ class ChainPool:
         self._clear_cache(chain_id)
         self.notices.tell(self.notices.deleted, chain_id)
 
-    def check(self, source: Source) -> list[Problem]:
+    def check(self, source: Source, beside: Container[str] = ()) -> list[Problem]:
         """Give everything that is wrong with a chain, see `Engine.check`."""
         from catenary.load import check
 
-        document = self._read(source)
+        document, settings = self.prepared(self._read(source))
+
+        def has_chain(name: str) -> bool:
+            return name in beside or self.has(name)
+
+        return check(document, self._engine.registry, replace(settings, has_chain=has_chain))
+
+    def prepared(self, document: Document) -> tuple[Document, Settings]:
+        """Give a chain as the aspects leave it, and what the engine brings to its loading."""
         aspects = self._engine.aspects_of(document.definition.id)
         if aspects:
             from catenary.aspects.loading import prepared
 
             document = prepared(document, aspects)
-        return check(document, self._engine.registry, self._engine.settings_for(document))
+        return document, self._engine.settings_for(document)
 
     async def close(self, grace_s: float) -> None:
         """Stop all chains and take in no more; close what earlier versions still keep open."""
@@ -245,7 +271,7 @@ class ChainPool:
         before: Chain | None = None,
         kept: Mapping[str, Component[Any]] | None = None,
     ) -> Chain:
-        from catenary.load import build, environment_of
+        from catenary.load import assemble, environment_of
 
         engine = self._engine
         settings = engine.settings_for(document)
@@ -254,17 +280,24 @@ class ChainPool:
             from catenary.aspects.loading import prepared
 
             document = prepared(document, aspects)
-        nodes, problems = build(document, engine.registry, settings, kept=kept or {})
+        made = assemble(document, engine.registry, settings, kept=kept or {})
+        nodes, problems = made.nodes, made.problems
         if any(problem.severity == "error" for problem in problems):
             raise ChainInvalid(problems, file=document.file)
         definition = document.definition
         limits = engine.defaults.limits_of(definition)
         environment = environment_of(definition, settings)
         chain = Chain(engine, chain_id, definition, nodes, environment, limits, aspects=aspects, before=before)
+        if problems:
+            chain.warnings = problems
         failed = chain.open(but=self.stays_closed(chain) if self.stays_closed else ())
         if failed:
             problems = [_open_problem(document, node_id, error, engine.masker) for node_id, error in failed]
             raise ChainInvalid(problems, file=document.file) from failed[0][1]
+        if made.endpoints:
+            chain.endpoints = made.endpoints
+            engine.masker.add(*secrets_in([built.component.config for built in made.endpoints]))
+            _ = engine.endpoints  # which hears of the chain when it is in service
         self._announce(chain)
         return chain
 
@@ -340,6 +373,8 @@ def _taken(document: Document, name: str, present: Chain) -> ChainError:
 
 def _open_problem(document: Document, node_id: str, error: Exception, masker: Masker) -> Problem:
     node = next(node for node in document.definition.with_chain_nodes().nodes if node.id == node_id)
-    line, column = document.place_of_node(node_id)
+    line, column = document.place_of_node(
+        node_id, error.field.partition(",")[0] if isinstance(error, ConfigError) else ""
+    )
     text = masker.text(f"node {node_id!r} ({node.type}) cannot be opened: {error}")
     return Problem("chain.open-failed", text, getattr(error, "hint", ""), document.file, line, column)

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from catenary.runtime.run import CANCELLED
+from catenary.runtime.cancelling import CANCELLED
 
 if TYPE_CHECKING:
     from catenary.chain import Chain
@@ -47,14 +47,19 @@ class Stops:
             await asyncio.wrap_future(other)
 
     async def _stop(self, chains: list[Chain], grace_s: float) -> None:
+        end = monotonic() + grace_s
         ids = {chain.id for chain in chains}
         versions = [*chains, *(old for old in self._pool.retired if old.id in ids)]
         for version in versions:
-            version.retired = version.stopping = True
+            version.stopping = True  # it cannot be replaced any more
         try:
+            if self._pool.drain is not None and any(chain.endpoints for chain in chains):
+                await self._pool.drain(ids, grace_s)
+            for version in versions:
+                version.retired = True
             if any(version.runs for version in versions):
                 await self._pool.put_off(versions)
-            await _until_idle(versions, grace_s)
+            await _until_idle(versions, end - monotonic())
         finally:  # also when whoever waits is cancelled: then the time is over
             await self._finish(chains, versions)
 

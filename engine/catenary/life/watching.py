@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from catenary.errors import EngineError
-from catenary.life.chainfiles import stamp_of
+from catenary.file_stamps import stamp_of
 from catenary.life.folder import Folder, FolderReport, folder_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _KEPT: Final = 1000
-_GONE_S: Final = 1.0
+_AGAIN_S: Final = 1.0
 
 
 class FolderWatch:
@@ -93,13 +93,20 @@ class FolderWatch:
         self._came.set()
 
     async def _watch(self, watchfiles: Any) -> None:
+        told = ""
         try:
             while True:
-                folders = self._watched()
-                if folders:
-                    await self._watch_these(watchfiles, folders)
-                else:  # the folder is gone, and nothing tells when it comes back
-                    await asyncio.sleep(_GONE_S)
+                try:
+                    while folders := self._watched():
+                        await self._watch_these(watchfiles, folders)
+                        told = ""
+                except Exception as error:
+                    if not self._ready.is_set():
+                        raise
+                    if told != (told := f"{type(error).__name__}: {error}"):  # each try looks at the folder, too
+                        extra = {"folder": str(self._path), "error": told}
+                        logger.warning("a folder of chains cannot be watched; it is looked at each second", extra=extra)
+                await asyncio.sleep(_AGAIN_S)  # nothing tells when a folder that is gone comes back
         finally:
             self._end()
 
@@ -197,6 +204,9 @@ def _log(report: FolderReport) -> None:
     for verb, ids in (("loaded", report.loaded), ("reloaded", report.reloaded), ("stopping", report.removed)):
         for chain_id in ids:
             logger.info("%s the chain %r", verb, chain_id, extra={"chain_id": chain_id})
+    for chain_id in (*report.loaded, *report.reloaded):
+        for problem in report.chains[chain_id].warnings if chain_id in report.chains else ():
+            logger.warning("%s", problem, extra={"chain_id": chain_id, "code": problem.code})
     for file in report.fresh:
         for problem in report.problems[file]:
             logger.warning("%s", problem, extra={"file": file, "code": problem.code})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catenary.load.build import build, check
+from catenary.load.build import assemble, build, check
 from catenary.load.codes import CODES, Code
 from catenary.load.decode import FieldProblem, decode
 from catenary.load.document import Document, read
@@ -15,6 +15,7 @@ __all__ = [
     "Document",
     "FieldProblem",
     "Settings",
+    "assemble",
     "build",
     "chain_settings",
     "check",

@@ -70,6 +70,43 @@ CODES: Final[dict[str, Code]] = {
             "Name the file of the chain with `chain`, seen from the file of the tests.",
         ),
         Code(
+            "node.is-endpoint",
+            "A node has the type of an endpoint.",
+            "An endpoint brings messages in from outside; no message can travel to it.",
+            "Write it under `metadata.endpoints`.",
+        ),
+        Code(
+            "endpoint.is-node",
+            "An endpoint has the type of a node.",
+            "The type is misspelt, or the node belongs under `metadata.nodes`.",
+            "Take the type of an endpoint; `catenary components endpoint` lists them.",
+        ),
+        Code(
+            "endpoint.duplicate-router",
+            "Two routers of an endpoint have the same id.",
+            "Two routers have the same method and path, or one was copied.",
+            "Give each router an id of its own, or remove one.",
+        ),
+        Code(
+            "endpoint.unknown-processor",
+            "A router or an endpoint names a processor that there is not.",
+            "The name is misspelt, the processor is for the other side, or the host program has not added it.",
+            "Take one that the hint names, or add it with `engine.endpoints.processors.add` before loading.",
+        ),
+        Code(
+            "endpoint.target",
+            "The target of a router cannot be read, or leads to nothing.",
+            "The path names no chain, no component, or a node that the chain does not have.",
+            "Write `chain:ID`, `chain:ID:NODE` or `component:TYPE`.",
+        ),
+        Code(
+            "endpoint.router",
+            "An endpoint cannot do what one of its routers asks for.",
+            "The path, the cron expression or the parameters are not what this type of endpoint takes, or are those of "
+            "another router.",
+            "Compare the router with the page of the endpoint, and with the other routers.",
+        ),
+        Code(
             "chain.disabled",
             "The chain is disabled.",
             "`ruleChain.disabled` is true.",
@@ -122,6 +159,12 @@ CODES: Final[dict[str, Code]] = {
             "No component has the type of the node.",
             "The type is misspelt (upper and lower case count), or the package that has it is not installed.",
             "Correct the type; `catenary components` lists all.",
+        ),
+        Code(
+            "chain.leads-nowhere",
+            "Nothing is connected to a relation by which messages have to go on.",
+            "The connection is missing, begins at another node, or its relation is misspelt.",
+            "Connect the relation that the text names to the node that comes next.",
         ),
         Code(
             "chain.cycle",
@@ -262,10 +305,22 @@ CODES: Final[dict[str, Code]] = {
             "Correct the name; register functions of the host program before the chain is loaded.",
         ),
         _warning(
+            "component.missing-package",
+            "A node or an endpoint needs a package that is not installed.",
+            "The package belongs to an extra of catenary, or of the package that the component comes with.",
+            "Install what the hint names where the chain is to run.",
+        ),
+        _warning(
             "config.unknown-node",
             "An option of a node names a node that does not exist.",
             "The id is misspelt, or the node was removed.",
             "Correct the id; upper and lower case count.",
+        ),
+        _warning(
+            "config.unknown-name",
+            "An option names a chain, a tool or a hook that is not there, and nearly one that is.",
+            "The name is misspelt, or a file is named without its ending.",
+            "Correct it; a chain whose id is meant is loaded before, or given to `catenary check` as well.",
         ),
         _warning(
             "config.deprecated-option",

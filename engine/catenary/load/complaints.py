@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from catenary.errors import ExpressionError
+from catenary.jsontext import dumps
 from catenary.load.names import closest
 from catenary.load.places import ABSENT
 
@@ -48,12 +49,17 @@ _COMPLAINTS: Final = {
 }
 
 
+EMPTY: Final = "must not be empty"
+
+
 def complaint(details: ErrorDetails) -> str:
     """Give what follows the option's name: mostly `must be ...`."""
     kind = details["type"]
     context = details.get("ctx", {})
     if kind in {"value_error", "assertion_error"}:
         return str(context.get("error", details["msg"])) or details["msg"]
+    if context.get("min_length") == 1:
+        return EMPTY
     for name in (kind, kind.split("_", maxsplit=1)[0]):
         template = _COMPLAINTS.get(name)
         if template:
@@ -66,7 +72,7 @@ def not_this(value: Json) -> str:
     """Give the end of a complaint, which quotes the value."""
     if value is ABSENT:
         return ""
-    shown = repr(value)
+    shown = dumps(value) if value is None or isinstance(value, bool) else repr(value)
     return f", not {shown}" if len(shown) <= 60 else f", not {shown[:57]}..."
 
 

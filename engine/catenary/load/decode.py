@@ -12,9 +12,10 @@ from pydantic.alias_generators import to_camel
 
 from catenary.component import Config
 from catenary.errors import ExpressionError
-from catenary.load.complaints import complaint, expression_error, guess, not_this
+from catenary.load.complaints import EMPTY, complaint, expression_error, guess, not_this
 from catenary.load.names import did_you_mean
 from catenary.load.places import entries, value_at
+from catenary.load.quoting import as_written
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 ConfigT = TypeVar("ConfigT", bound=Config)
 
 _LISTS: Final = (list, tuple, set, frozenset)
+UNKNOWN_OPTION: Final = "config.unknown-option"
+"""The code of a name that no option has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class FieldProblem:
     text: str
     hint: str = ""
     error: ExpressionError | None = None
-    code: str = "config.unknown-option"
+    code: str = UNKNOWN_OPTION
 
 
 def decode(
@@ -71,7 +74,7 @@ def decode(
         The settings, `None` when anything is wrong; all that is wrong; and warnings: options that nobody knows, and
         those that are deprecated.
     """
-    reading = _Reading(raw if written is None else written)
+    reading = _Reading(raw, raw if written is None else written)
     loose = reading.config(config_type, raw, ())
     context = None if environment is None else {"environment": environment}
     try:
@@ -141,7 +144,8 @@ def first_line(error: Exception) -> str:
 class _Reading:
     """One reading of a configuration: brings it into the shape pydantic takes, and remembers what was written."""
 
-    def __init__(self, written: Json) -> None:
+    def __init__(self, raw: Json, written: Json) -> None:
+        self.raw = raw
         self.written = written
         self.paths: dict[Path, Path] = {}  # path by field names -> path as written
         self.unknown: list[FieldProblem] = []
@@ -223,11 +227,12 @@ class _Reading:
         if details["type"] == "missing":
             hint = field.description if field is not None else ""
             return _Finding(path, f"the option {shown!r} is required", hint=hint or "")
-        text = complaint(details)
+        text = as_written(complaint(details), value_at(self.raw, path), value_at(self.written, path))
         if field is not None and extra_of(field, "secret"):
             return _Finding(path, f"{shown} {text}")
         value = value_at(self.written, path)
-        ending = not_this(value) if text.startswith("must") else ""
+        is_quoted = isinstance(value, str) and repr(value) in text
+        ending = not_this(value) if text.startswith("must ") and text != EMPTY and not is_quoted else ""
         return _Finding(path, f"{shown} {text}", ending, guess(details, value))
 
     def _follow(self, config_type: type[Config], location: tuple[int | str, ...]) -> tuple[Path, str, FieldInfo | None]:

@@ -45,11 +45,11 @@ class Document:
     connection_paths: tuple[Path, ...] = ()
     endpoint_paths: tuple[Path, ...] = field(default=())
 
-    def place_of_node(self, node_id: str) -> tuple[int, int]:
-        """Give line and column of a node; zeros for a chain without a text."""
+    def place_of_node(self, node_id: str, option: str = "") -> tuple[int, int]:
+        """Give line and column of a node, or of an option that it sets; zeros for a chain without a text."""
         for node, path in zip(self.definition.nodes, self.node_paths, strict=True):
             if node.id == node_id:
-                place = self.places.of(path)
+                place = self.places.of(self.path_to(path, "configuration", option) if option else path)
                 return place.line, place.column
         return 0, 0
 
@@ -96,6 +96,38 @@ def read(source: str | FilePath | dict[str, Json], *, file: str = "") -> Documen
         file = file or str(path)
         return read_envelope(_parse(_file_text(path, file), file, _SUFFIXES.get(path.suffix.lower())), file)
     return read_envelope(_parse(source, file, _SUFFIXES.get(FilePath(file).suffix.lower())), file)
+
+
+def read_endpoint(source: str | FilePath | dict[str, Json], *, file: str = "") -> Document:
+    """Read an endpoint that stands alone: a chain without nodes around it. The arguments are as for `read`.
+
+    Raises:
+        ChainSyntaxError: When the text is neither JSON nor YAML.
+        ChainError: When the file cannot be read.
+    """
+    from catenary.load.envelope import read_envelope
+
+    if isinstance(source, dict):
+        parsed = Parsed(_copied(source, file), Places())
+    elif isinstance(source, FilePath) or _is_path(source):
+        path = FilePath(source)
+        file = file or str(path)
+        parsed = _parse(_file_text(path, file), file, _SUFFIXES.get(path.suffix.lower()))
+    else:
+        parsed = _parse(source, file, None)
+    return read_envelope(_around(parsed, ("metadata", "endpoints", 0)), file)
+
+
+def _around(parsed: Parsed, path: Path) -> Parsed:
+    """Give a document in which what was read stands at a path, each part of it with its own place."""
+    places = parsed.places
+    moved = Places(
+        places.text,
+        {(*path, *inner): offset for inner, offset in places.values.items()},
+        {(*path, *inner): offset for inner, offset in places.keys.items()},
+    )
+    duplicates = [((*path, *inner), offset) for inner, offset in parsed.duplicates]
+    return Parsed({"metadata": {"endpoints": [parsed.value]}}, moved, duplicates)
 
 
 def read_parsed(path: FilePath) -> Parsed:

@@ -127,13 +127,8 @@ class _Envelope:
         return f"{path[-2]}[{path[-1]}]"
 
     def document(self) -> Document:
-        for path, offset in self.parsed.duplicates:
-            place = self.parsed.places.at(offset)
-            self.add("chain.duplicate-key", path, f"the key {path[-1]!r} is given twice", place=place)
         value: Json = self.parsed.value
-        if value.__class__ is not dict:
-            hint = "write ruleChain and metadata; the name of a file ends in .json, .yaml or .yml"
-            self.wrong_shape((), f"a chain must be a mapping, not {kind_of(value)}", hint)
+        self._check_top(value)
         top = _Fields(self, value, ())
         head, body = top.inner("ruleChain"), top.inner("metadata")
         nodes = self._each(body, "nodes", self._node)
@@ -167,6 +162,14 @@ class _Envelope:
             tuple(path for path, _ in (*connections, *chain_connections)),
             tuple(path for path, _ in endpoints),
         )
+
+    def _check_top(self, value: Json) -> None:
+        for path, offset in self.parsed.duplicates:
+            place = self.parsed.places.at(offset)
+            self.add("chain.duplicate-key", path, f"the key {path[-1]!r} is given twice", place=place)
+        if value.__class__ is not dict:
+            hint = "write ruleChain and metadata; the name of a file ends in .json, .yaml or .yml"
+            self.wrong_shape((), f"a chain must be a mapping, not {kind_of(value)}", hint)
 
     def _each(self, body: _Fields, key: str, read: Callable[[_Fields, int], T]) -> list[tuple[Path, T]]:
         result: list[tuple[Path, T]] = []

@@ -27,7 +27,8 @@ def form(component: type[Component[Any]]) -> dict[str, Json]:
         router}`. `relationTypes` is empty when the chain's author names the relations; `componentKind` is `nc`
         (written in Python), `dc` (a chain) or `ec` (an endpoint). Each field has `{name, type, defaultValue, label,
         desc, validate, rules, fields, component, required, ref, group, unit}`; `ref` is `primary` for an address that
-        may be `ref://ID`, and `shared` for what the owner of a shared connection brings along.
+        may be `ref://ID`, and `shared` for what the owner of a shared connection brings along. `router` has the fields
+        of a router of an endpoint, and is `None` for a node.
     """
     info = info_of(component)
     free = component.free_relations or not component.relations
@@ -41,10 +42,10 @@ def form(component: type[Component[Any]]) -> dict[str, Json]:
         "order": info.order,
         "version": info.since,
         "disabled": info.disabled,
-        "componentKind": "ec" if info.category == "endpoint" else info.kind,
-        "relationTypes": [] if free else [str(relation) for relation in component.relations],
+        "componentKind": "ec" if component.brings_in or info.category == "endpoint" else info.kind,
+        "relationTypes": [] if free or component.brings_in else [str(relation) for relation in component.relations],
         "fields": _fields(component.config_type()),
-        "router": None,
+        "router": _router() if component.brings_in else None,
     }
 
 
@@ -77,6 +78,12 @@ def deprecation_of(field: FieldInfo) -> str:
     """Give the sentence about a deprecated option; empty for any other."""
     instead = extra_of(field, "deprecated")
     return f"Deprecated: {instead}." if instead else ""
+
+
+def _router() -> list[dict[str, Any]]:
+    from catenary.load.endpoints import RouterConfig
+
+    return _fields(RouterConfig)
 
 
 def _fields(config_type: type[Config]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from catenary.message import metadata_text
 from catenary.runlog import RUN_LOG_MODES, mode_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from catenary.component import Component
     from catenary.definition import ChainDefinition, Connection
@@ -53,25 +53,28 @@ class Report:
 def lint(
     report: Report,
     components: Mapping[str, type[Component[Any]]],
+    named_relations: Mapping[str, Sequence[str]],
     settings: Settings,
     own: ChainSettings,
 ) -> None:
-    """Look at everything that does not need a node's configuration to be decoded.
+    """Look at what concerns more than one node's configuration.
 
     Args:
         report: What is found is added to it.
         components: The component class of each node by its id; nodes of unknown types are not in it.
+        named_relations: By node the relations that its settings name, when they and the declared ones are all.
         settings: The engine's part.
         own: The chain's part.
     """
     definition = report.document.definition
     _lint_head(report, definition)
     _lint_ids(report, definition)
-    known = _lint_connections(report, components)
+    known = _lint_connections(report, components, named_relations)
     allow_cycle = settings.allow_cycle if own.allow_cycle is None else own.allow_cycle
     if not allow_cycle:
         _lint_cycles(report, definition, known)
     _lint_reach(report, components, known)
+    _lint_onward(report, components)
 
 
 def _lint_head(report: Report, definition: ChainDefinition) -> None:
@@ -115,9 +118,16 @@ def _lint_ids(report: Report, definition: ChainDefinition) -> None:
         if other is not path:
             text = f"two nodes have the id {node.id!r}: nodes[{other[-1]}] and nodes[{path[-1]}]"
             report.add("chain.duplicate-id", document.path_to(path, "id"), text, "give each node an id of its own")
+    for path, endpoint in zip(document.endpoint_paths, definition.endpoints, strict=True):
+        other = first.setdefault(endpoint.id, path)
+        if other is not path:
+            text = f"the id of endpoint {endpoint.id!r} is that of {other[-2]}[{other[-1]}], too"
+            report.add("chain.duplicate-id", document.path_to(path, "id"), text, "give each an id of its own")
 
 
-def _lint_connections(report: Report, components: Mapping[str, type[Component[Any]]]) -> list[tuple[Path, Connection]]:
+def _lint_connections(
+    report: Report, components: Mapping[str, type[Component[Any]]], named_relations: Mapping[str, Sequence[str]]
+) -> list[tuple[Path, Connection]]:
     """Check each connection by itself; gives those between nodes that exist."""
     document = report.document
     definition = document.definition
@@ -131,15 +141,12 @@ def _lint_connections(report: Report, components: Mapping[str, type[Component[An
             if is_inside
             else definition.rule_chain_connections[index - len(definition.connections)]
         )
-        ends = [("fromId", connection.from_id, True), ("toId", connection.to_id, is_inside)]
-        missing = [(key, node_id) for key, node_id, is_node in ends if not node_id or (is_node and node_id not in ids)]
-        for key, node_id in missing:
-            text = f"{key} names no node: {node_id!r} does not exist" if node_id else f"the connection has no {key}"
-            otherwise = "the nodes are: " + listed(ids) if is_inside or key == "fromId" else "name the chain to run"
-            report.add("chain.unknown-node", document.path_to(path, key), text, did_you_mean(node_id, ids, otherwise))
-        if connection.from_id in components:
-            _lint_relation(report, path, connection, components[connection.from_id], ids[connection.from_id].type)
-        if missing:
+        has_ends = _lint_ends(report, path, connection, ids, is_inside=is_inside)
+        source = connection.from_id
+        if source in components:
+            label = f"node {source!r} ({ids[source].type})"
+            _lint_relation(report, path, connection, label, components[source], named_relations.get(source))
+        if not has_ends:
             continue
         edge = (connection.from_id, connection.type, connection.to_id, is_inside)
         if edge in seen:
@@ -151,21 +158,42 @@ def _lint_connections(report: Report, components: Mapping[str, type[Component[An
     return good
 
 
+def _lint_ends(report: Report, path: Path, connection: Connection, ids: Collection[str], *, is_inside: bool) -> bool:
+    """Tell which ends of a connection are not there. Returns: whether both are."""
+    ends = [("fromId", connection.from_id, True), ("toId", connection.to_id, is_inside)]
+    missing = [(key, node_id) for key, node_id, is_node in ends if not node_id or (is_node and node_id not in ids)]
+    for key, node_id in missing:
+        text = f"{key} names no node: {node_id!r} does not exist" if node_id else f"the connection has no {key}"
+        otherwise = "the nodes are: " + listed(ids) if is_inside or key == "fromId" else "name the chain to run"
+        place = report.document.path_to(path, key)
+        report.add("chain.unknown-node", place, text, did_you_mean(node_id, ids, otherwise))
+    return not missing
+
+
 def _lint_relation(
-    report: Report, path: Path, connection: Connection, component: type[Component[Any]], type_name: str
+    report: Report,
+    path: Path,
+    connection: Connection,
+    label: str,
+    component: type[Component[Any]],
+    named: Sequence[str] | None,
 ) -> None:
     place = report.document.path_to(path, "type")
-    node = f"node {connection.from_id!r} ({type_name})"
     if component.ends:
-        text = f"{node}: branches end here, so the connection is never taken"
+        text = f"{label}: branches end here, so the connection is never taken"
         report.add("chain.unknown-relation", place, text, "remove the connection")
         return
-    names = [str(relation) for relation in component.relations]
-    if not names or component.free_relations or connection.type in (*names, "Failure"):
+    if named is None and (component.free_relations or not component.relations):
         return
-    known = ", ".join(dict.fromkeys((*names, "Failure")))
-    text = f"{node}: relation {connection.type!r} is not one of {known}"
-    hint = did_you_mean(connection.type, (*names, "Failure"), f"use one of {known}")
+    names = dict.fromkeys((*(named or ()), *(str(relation) for relation in component.relations), "Failure"))
+    if connection.type in names:
+        return
+    written = value_at(report.document.value, place)
+    if not connection.type and not isinstance(written, str | dict | None):  # a mapping: it has no type at all
+        return  # what stands there is no text, which is told already
+    known = ", ".join(names)
+    text = f"{label}: relation {connection.type!r} is not one of {known}"
+    hint = did_you_mean(connection.type, names, f"use one of {known}")
     report.add("chain.unknown-relation", place, text, hint)
 
 
@@ -194,10 +222,8 @@ def _lint_reach(
     if first is None:
         return
     edges = [(connection.from_id, connection.to_id) for _, connection in known]
-    named = {name for node in definition.nodes for name in _words(node.configuration)}
-    named |= {name for endpoint in definition.endpoints for name in _words(list(endpoint.routers))}
-    starts = [first.id, *(node.id for node in definition.nodes if node.id in named)]
-    reached = reachable(starts, edges)
+    notes = {node_id for node_id, component in components.items() if component.is_note}
+    reached = reachable([first.id, *_named_in_settings(definition, notes)], edges)
     connected = {node_id for edge in edges for node_id in edge}
     for path, node in zip(document.node_paths, definition.nodes, strict=True):
         component = components.get(node.id)
@@ -205,7 +231,7 @@ def _lint_reach(
         if node is first and is_join:
             text = f"node {node.id!r} ({node.type}): a join cannot be the first node"
             report.add("chain.join-first", path, text)
-        elif node.id in reached or (node.type == "comment" and node.id not in connected):
+        elif node.id in reached or (node.id in notes and node.id not in connected):
             continue
         elif is_join:
             text = f"node {node.id!r} ({node.type}): no path leads from the first node to this join"
@@ -213,6 +239,26 @@ def _lint_reach(
         else:
             text = f"node {node.id!r} ({node.type}): no path leads here from the first node"
             report.add("chain.unreachable-node", path, text)
+
+
+def _named_in_settings(definition: ChainDefinition, notes: Collection[str]) -> list[str]:
+    """Give the nodes that others may run: their ids stand in settings of nodes, or in routers of endpoints."""
+    named = {name for node in definition.nodes if node.id not in notes for name in _words(node.configuration)}
+    named |= {name for endpoint in definition.endpoints for name in _words(list(endpoint.routers))}
+    return [node.id for node in definition.nodes if node.id in named]
+
+
+def _lint_onward(report: Report, components: Mapping[str, type[Component[Any]]]) -> None:
+    definition = report.document.definition
+    connections = (*definition.connections, *definition.rule_chain_connections)
+    connected = {(connection.from_id, connection.type) for connection in connections}
+    for path, node in zip(report.document.node_paths, definition.nodes, strict=True):
+        component = components.get(node.id)
+        for relation in component.onward if component is not None else ():
+            if (node.id, str(relation)) not in connected:
+                text = f"node {node.id!r} ({node.type}): nothing is connected to its relation {str(relation)!r}"
+                hint = f"connect it to another node. {relation.help}"
+                report.add("chain.leads-nowhere", path, text, hint)
 
 
 def _words(value: Any) -> Iterator[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
 
-from catenary.load.names import did_you_mean, listed
+from catenary.load.names import UNRESOLVED, did_you_mean, listed
+from catenary.load.setting_parts import settings_that
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -36,14 +37,18 @@ class NodeNames:
         for path, named in _named(config, base):
             option = next(str(part) for part in reversed(path) if isinstance(part, str))
             for other in dict.fromkeys(named.named_nodes):
-                if "${" in other:  # nothing is set for the placeholder, which has a warning of its own
+                if UNRESOLVED.search(other):  # which has a warning of its own
                     continue
                 if other not in self._known:
                     text = f"{label}: {option} names no node: {other!r} does not exist"
-                    hint = did_you_mean(other, self._known, f"the nodes are: {listed(self._known)}")
-                    self._report.add("config.unknown-node", path, text, hint)
+                    self._report.add("config.unknown-node", path, text, self._hint(other))
                 elif named.always_runs:
                     self._runs.setdefault((node_id, other), (path, label))
+
+    def _hint(self, name: str) -> str:
+        if "${" in name:
+            return "it is read once, when the chain is loaded: no part of a message can be named in it"
+        return did_you_mean(name, self._known, f"the nodes are: {listed(self._known)}")
 
     def lint(self) -> None:
         """Report the nodes that would run themselves without an end, be it through others."""
@@ -80,16 +85,6 @@ def _may_name(config_type: type[Any]) -> bool:
     return False
 
 
-def _named(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def _named(config: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     """Give each value in settings that names nodes, and where it stands."""
-    if hasattr(value, "named_nodes"):
-        yield path, value
-    elif isinstance(value, list | tuple):
-        for index, element in enumerate(cast("list[Any]", value)):
-            yield from _named(element, (*path, index))
-    elif isinstance(value, dict):
-        for key, held in cast("dict[str, Any]", value).items():
-            yield from _named(held, (*path, key))
-    elif isinstance(value, BaseModel):
-        for name, field in type(value).model_fields.items():
-            yield from _named(getattr(value, name), (*path, field.alias or name))
+    return settings_that(lambda value: hasattr(value, "named_nodes"), config, path)

@@ -12,7 +12,7 @@ from catenary.load.decode import dsl_name, extra_of, members, other_names
 from catenary.load.form import default_of, deprecation_of, label_of, summary, words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pydantic.fields import FieldInfo
 
@@ -152,11 +152,11 @@ def chain_schema(components: Sequence[type[Component[Any]]]) -> dict[str, Json]:
     """Give the JSON Schema of the chain language, in which a node is one of these components."""
     definitions: dict[str, Json] = {"connection": _connection("node"), "nodeKeys": _node_keys()}
     definitions["chainConnection"] = _connection("chain")
-    names: list[str] = []
-    for component in components:
-        names.append(f"node-{info_of(component).type.replace('/', '-')}")
-        definitions[names[-1]] = _node(component, definitions, f"{names[-1]}-")
-    definitions["node"] = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in names]} if names else dict(_FREE)
+    nodes = [component for component in components if not component.brings_in]
+    endpoints = [component for component in components if component.brings_in]
+    definitions["node"] = _one_of("node", nodes, definitions, _node)
+    definitions["endpointKeys"] = _endpoint_keys(definitions)
+    definitions["endpoint"] = _one_of("endpoint", endpoints, definitions, _endpoint)
     return {
         "$schema": _DIALECT,
         "title": "A rule chain",
@@ -164,6 +164,53 @@ def chain_schema(components: Sequence[type[Component[Any]]]) -> dict[str, Json]:
         "type": "object",
         "properties": {"ruleChain": _head(definitions), "metadata": _body()},
         "$defs": definitions,
+    }
+
+
+def _one_of(
+    kind: str,
+    components: Sequence[type[Component[Any]]],
+    definitions: dict[str, Json],
+    define: Callable[[type[Component[Any]], dict[str, Json], str], dict[str, Json]],
+) -> dict[str, Json]:
+    """Define each of these components, and give what takes any of them."""
+    names: list[str] = []
+    for component in components:
+        names.append(f"{kind}-{info_of(component).type.removeprefix(f'{kind}/').replace('/', '-')}")
+        definitions[names[-1]] = define(component, definitions, f"{names[-1]}-")
+    return {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in names]} if names else dict(_FREE)
+
+
+def _endpoint(component: type[Component[Any]], definitions: dict[str, Json], prefix: str) -> dict[str, Json]:
+    """Give the schema of an endpoint, whose type may leave out `endpoint/`."""
+    node = _node(component, definitions, prefix)
+    names: list[str] = node["properties"]["type"]["enum"]
+    node["properties"]["type"]["enum"] = list(
+        dict.fromkeys(n for one in names for n in (one.removeprefix("endpoint/"), one))
+    )
+    node["properties"]["configuration"]["description"] = f"Settings of the `{names[0]}` endpoint."
+    kept = {key: part for key, part in node.items() if not key.startswith("x-")}
+    return {**kept, "allOf": [{"$ref": "#/$defs/endpointKeys"}], "x-category": info_of(component).category}
+
+
+def _endpoint_keys(definitions: dict[str, Json]) -> dict[str, Json]:
+    from catenary.load.endpoints import RouterConfig
+
+    definitions["router"] = _config(RouterConfig, definitions, "router-")
+    routers: dict[str, Json] = {"type": "array", "items": {"$ref": "#/$defs/router"}}
+    names: dict[str, Json] = {"type": "array", "items": dict(_TEXT)}
+    return {
+        "type": "object",
+        "properties": {
+            "id": _described("Unique in the chain; `endpoint<index>` when it is absent.", _TEXT),
+            "type": _described("The component of the endpoint.", _TEXT),
+            "name": _described("For display.", _TEXT, default=""),
+            "debugMode": _described("Whether its runs are in debug mode.", {"type": "boolean"}, default=False),
+            "configuration": _described("The settings of the endpoint.", _FREE),
+            "additionalInfo": _described("Editor data, such as `description`, `layoutX`, `layoutY`.", _FREE),
+            "processors": _described("Names of what is called with each message, before its router's.", names),
+            "routers": _described("Which message goes where.", routers),
+        },
     }
 
 
@@ -262,14 +309,13 @@ def _body() -> dict[str, Json]:
         return {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}
 
     index: dict[str, Json] = {"type": "integer", "minimum": 0}
-    endpoints: dict[str, Json] = {"type": "array", "items": dict(_FREE)}
     return {
         "type": "object",
         "properties": {
             "firstNodeIndex": _described("Index of the node that messages enter by.", index, default=0),
             "nodes": _described("The nodes of the chain.", items("node")),
             "connections": _described("What follows which node, by which relation.", items("connection")),
-            "endpoints": _described("What brings messages into the chain.", endpoints),
+            "endpoints": _described("What brings messages into the chain.", items("endpoint")),
             "ruleChainConnections": _described("Connections from a node to a whole chain.", items("chainConnection")),
         },
     }

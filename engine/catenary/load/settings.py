@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import field_validator
 
 from catenary.component import Config, option
-from catenary.definition import duration_s
+from catenary.durations import duration_s
 from catenary.expr import Environment
 from catenary.secrets import opened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from catenary.component import Component
     from catenary.definition import ChainDefinition
+    from catenary.endpoints import Processors
+    from catenary.endpoints.targets import Executor
     from catenary.jsontext import Json
     from catenary.load.decode import FieldProblem
+    from catenary.load.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,11 @@ class Settings:
         strict: True to make every warning an error.
         secret_key: The key of the chains' secrets; `None` when none is set.
         resources: The kinds of the shared resources that there are, by id.
+        processors: What the routers of endpoints may name; those that come with the engine if absent.
+        executors: The kinds of targets that the host has added, by name.
+        has_chain: Tells whether a chain of that id, or alias, is loaded or about to be; none is if absent.
+        for_file: Gives what the engine makes of another file's chain before it is loaded, and its settings; these same
+            if absent.
     """
 
     environment: Environment = field(default_factory=Environment)
@@ -39,6 +47,10 @@ class Settings:
     strict: bool = False
     secret_key: str | None = field(default=None, repr=False)
     resources: Mapping[str, type[Component[Any]]] = field(default_factory=dict[str, "type[Component[Any]]"])
+    processors: Processors | None = None
+    executors: Mapping[str, Executor] = field(default_factory=dict[str, "Executor"])
+    has_chain: Callable[[str], bool] | None = field(default=None, repr=False)
+    for_file: Callable[[Document], tuple[Document, Settings]] | None = field(default=None, repr=False)
 
 
 class ChainLimits(Config):

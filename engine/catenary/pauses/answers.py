@@ -108,6 +108,7 @@ class Ask:
         editable: The keys of the message's data that an answer may change; all when empty.
         timeout_s: Seconds after which nobody may answer any more.
         late: The way on when nobody answered in time.
+        details: What is asked about, as JSON for programs that show the question; `None` when the prompt says it all.
     """
 
     title: str = ""
@@ -120,6 +121,7 @@ class Ask:
     editable: tuple[str, ...] = ()
     timeout_s: float | None = None
     late: str = "Timeout"
+    details: Json = None
 
     @property
     def needs_data(self) -> bool:
@@ -207,6 +209,7 @@ class Pause:
         since_ms: Since when it waits, in milliseconds since 1970.
         expires_ms: When its time is over; `None` for never.
         inside: In what the node was run, in words, when a later process could not go on from there; else empty.
+        kept: What the node keeps; a node that keeps something is run again with the answer, in a new run. Else `None`.
     """
 
     run_id: str
@@ -219,6 +222,7 @@ class Pause:
     since_ms: int
     expires_ms: int | None = None
     inside: str = ""
+    kept: Json = None
 
     @property
     def title(self) -> str:
@@ -267,7 +271,12 @@ class Pause:
             "expires": self.expires_ms,
             "inside": self.inside,
             "message": self.message.to_dict(),
+            **({} if ask.details is None else {"details": ask.details}),
         }
+
+    def to_record(self) -> dict[str, Json]:
+        """Give the pause as `to_dict` does, and what the node keeps."""
+        return self.to_dict() if self.kept is None else {**self.to_dict(), "kept": self.kept}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Pause:
@@ -282,6 +291,7 @@ class Pause:
             late=written["late"],
             key=written["key"],
             editable=tuple(written["editable"]),
+            details=written.get("details"),
         )
         return cls(
             run_id=written["runId"],
@@ -294,6 +304,7 @@ class Pause:
             since_ms=written["since"],
             expires_ms=written["expires"],
             inside=written["inside"],
+            kept=written.get("kept"),
         )
 
 

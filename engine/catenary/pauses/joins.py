@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from catenary.jsontext import dumps, loads
 from catenary.message import Message
+from catenary.reasons import reason_of
 from catenary.relation import Failed, NodeFailure
 from catenary.runtime.begin import Arrived
 from catenary.runtime.ends import Arrival
@@ -74,7 +75,7 @@ def _arrived(run: Run) -> list[tuple[int, list[Arrival]]]:
 
 def _arrival_out(arrival: Arrival, run: Run) -> list[Json]:
     """Give an arrival as JSON; nothing when its data has no form as JSON, which is told in the log."""
-    error = None if arrival.error is None else str(arrival.error) or type(arrival.error).__name__
+    error = None if arrival.error is None else reason_of(arrival.error)
     try:
         written = arrival.message.to_dict()
         dumps(written)

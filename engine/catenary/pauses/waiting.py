@@ -7,41 +7,35 @@ from asyncio import CancelledError
 from collections import OrderedDict
 from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from catenary.errors import PauseError
-from catenary.pauses.answers import Answer, Pause
-from catenary.pauses.joins import KeptJoins
+from catenary.errors import CatenaryError, PauseError
+from catenary.pauses.coming import Coming
+from catenary.pauses.filing import PauseFile
+from catenary.pauses.making import pause_of, place_of, shown
+from catenary.pauses.parking import Parking
+from catenary.pauses.refusing import fate_of, named, over_already, several, unknown
 from catenary.runtime.held import ANSWERED, CANCELLED, EXPIRED, OPEN, SUSPENDED, Held, holding_joins, suspend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-    from concurrent.futures import Future
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from catenary.chain import Chain
     from catenary.component import Context
     from catenary.engine import Engine
+    from catenary.jsontext import Json
     from catenary.message import Message
-    from catenary.pauses.answers import Ask
+    from catenary.pauses.answers import Answer, Ask, Pause
     from catenary.runtime.held import State
+    from catenary.runtime.run import Run
     from catenary.store import Database
     from catenary.store.pauses import PauseStore
-    from catenary.store.pickup import Pickup
 
     Key = tuple[str, str, int]
 
-FutureT = TypeVar("FutureT")
 _REMEMBERED: Final = 1000
 """How many pauses that are over are remembered, to tell what became of them."""
-
-
-class _Visits(dict[str, int]):
-    """How often each node of a run that may pause was visited; lies in the scope of the run at the top."""
-
-
-class Carried(dict[str, list[int | None]]):
-    """When the time of questions is over that another run asked before, by node in order; in the scope of a run."""
 
 
 class Pauses:
@@ -49,25 +43,31 @@ class Pauses:
 
     Args:
         engine: The engine. When it has a history in a file, pauses are kept there, and other processes can answer.
+
+    Attributes:
+        parking: The questions of runs that are over, as far as this engine asked them.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._gate = Lock()
-        self._opening = Lock()
         self._held: dict[Key, Held] = {}
         self._over: OrderedDict[Key, str] = OrderedDict()
-        self._store: PauseStore | None = None
-        self._pickup: Pickup | None = None
-        self._joins = KeptJoins()
+        self.parking = Parking(engine)
+        self.coming = Coming()
         self._listeners: list[Callable[[Pause], None]] = []
         history = getattr(engine, "history", None)
-        self._place: Database | str | Path | None = getattr(getattr(history, "store", None), "database", None)
+        place: Database | None = getattr(getattr(history, "store", None), "database", None)
+        self._file = PauseFile(place, self._deliver, self._waiting_runs)
 
     def __iter__(self) -> Iterator[Pause]:
+        return iter([*self.held(), *self.parking.open()])
+
+    def held(self) -> list[Pause]:
+        """Give the open pauses of runs that are going on."""
         with self._gate:
             held = list(self._held.values())
-        return iter([one.pause for one in held if one.state is OPEN])
+        return [one.pause for one in held if one.state is OPEN]
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -89,7 +89,7 @@ class Pauses:
             place: The file, which is opened when the first node waits, and closed with the engine; or one that is
                 open already, and stays so.
         """
-        self._place = place
+        self._file.place = place
 
     @property
     def store(self) -> PauseStore | None:
@@ -98,39 +98,88 @@ class Pauses:
         Raises:
             StoreError: When the file cannot be opened.
         """
-        with self._opening:
-            if self._store is None and self._place is not None:
-                from catenary.store import Database
-                from catenary.store.pauses import PauseStore
-                from catenary.store.pickup import Pickup
+        return self._file.store
 
-                place = self._place
-                database = place if isinstance(place, Database) else Database(place)
-                self._store = PauseStore(database)
-                self._pickup = Pickup(self._store, self._deliver, self._keep_joins)
-            return self._store
+    @property
+    def is_kept(self) -> bool:
+        """True when there is a file in which pauses are kept: one that nobody has written to is not made."""
+        return self._file.is_there
 
     def _deliver(self, key: Key, answer: Answer) -> None:
         with self._gate:
             held = self._held.get(key)
-        if held is not None:
+        if held is not None and self._is_one(held, answer):
             self._settle(held, ANSWERED, answer)
 
-    def _keep_joins(self, store: PauseStore) -> None:
+    def _is_one(self, held: Held, answer: Answer) -> bool:
+        """Look at an answer of another process, which knows nothing of the node; it gets back what is none."""
+        try:
+            if held.check is not None:
+                held.check(answer)
+        except CatenaryError as error:
+            self._file.refuse(held.pause.key, str(error))
+            return False
+        return True
+
+    def _waiting_runs(self) -> Collection[Run]:
         with self._gate:
-            runs = {held.pause.run_id: held.root for held in self._held.values()}
-        for run in runs.values():
-            self._joins.keep(store, run)
+            return {held.pause.run_id: held.root for held in self._held.values()}.values()
+
+    # Questions of runs that are over
+
+    @staticmethod
+    def is_inside(ctx: Context) -> str:
+        """Say in what a visit is run, when no other process could go on from there; empty when one could."""
+        return place_of(ctx)
+
+    async def park(self, ctx: Context, ask: Ask, message: Message, kept: Json) -> Pause:
+        """Keep a question beyond the end of its run: the node is run again with the answer (`Resumed`).
+
+        Args:
+            ctx: The context of the visit.
+            ask: The question. When its time is over, the node is run again with the relation `ask.late` as the answer.
+            message: What the node is run with again.
+            kept: What the node keeps.
+
+        Raises:
+            StoreError: When it cannot be written down.
+        """
+        pause = replace(pause_of(ctx, ask, message), kept=kept)
+        await self._file.park(pause, ctx.chain)
+        self.parking.add(pause, ctx.chain)
+        for listener in self._listeners:
+            listener(pause)
+        return pause
+
+    async def watch_kept(self) -> None:
+        """Have the time be over, from now on, also of questions in the file whose processes are gone; for servers."""
+        if self.is_kept:
+            self.parking.watch_kept(await self._file.waiting())
+
+    async def settle_parked(self, key: Key) -> None:
+        """Close a question that was answered on another way."""
+        await self._file.settle(key)
+        self.forget_parked(key)
+
+    def forget_parked(self, key: Key, *, is_late: bool = False) -> None:
+        """Take a question off the list: it was answered, or its time is over."""
+        if self.parking.remove(key):
+            with self._gate:
+                self._over[key] = "is over: nobody answered in time" if is_late else "was answered already"
 
     # What a node does
 
-    async def wait(self, ctx: Context, ask: Ask, message: Message) -> tuple[str, Message]:
+    async def wait(
+        self, ctx: Context, ask: Ask, message: Message, check: Callable[[Answer], object] | None = None
+    ) -> tuple[str, Message]:
         """Wait for the answer to a question; for the `run` of a component.
 
         Args:
             ctx: The context of the visit.
             ask: The question.
             message: The message that waits.
+            check: Looks at an answer, in whatever thread; what it raises refuses the answer for whoever gave it, in
+                another process as well, and the node goes on waiting.
 
         Returns:
             The way on, and the message with the answer; `ask.late` and the message itself when the time was over.
@@ -140,8 +189,8 @@ class Pauses:
             StoreError: When the pause cannot be written down.
         """
         await ctx.need_loop()
-        pause = self._pause(ctx, ask, message)
-        held = Held(pause, ctx)
+        pause = pause_of(ctx, ask, message)
+        held = Held(pause, ctx, check)
         with holding_joins(ctx):
             await self._hold(held, ctx)
         if held.state is EXPIRED:
@@ -157,8 +206,9 @@ class Pauses:
     async def _hold(self, held: Held, ctx: Context) -> None:
         """Keep a pause until it is over, for whatever reason."""
         await self._begin(held, ctx)
+        self.coming.settle(ctx)
         try:
-            ctx.notify("wait.open", **_shown(held.pause))
+            ctx.notify("wait.open", **shown(held.pause))
             for listener in self._listeners:
                 listener(held.pause)
             if held.chain.stopping:
@@ -169,83 +219,35 @@ class Pauses:
         finally:
             self._leave(held)
 
-    def _pause(self, ctx: Context, ask: Ask, message: Message) -> Pause:
-        run = ctx._run
-        assert run is not None
-        masked = ctx.chain.engine.masker.text
-        ask = replace(ask, title=masked(ask.title), prompt=masked(ask.prompt))
-        now = ctx.clock.time_ms()
-        expires = None if ask.timeout_s is None else now + round(ask.timeout_s * 1000)
-        carried = run.root.scope.get(Carried) if run.parent is None else None
-        if carried and carried.get(ctx.node_id):
-            expires = carried[ctx.node_id].pop(0)
-        inside = ""
-        if run.parent is not None:
-            inside = "it waits inside a loop, a group or a chain that another node runs"
-        elif ctx._crew is not None and ctx._crew.depth:
-            inside = "it waits behind a node that is still sending"
-        return Pause(
-            run_id=ctx.run_id,
-            chain_id=ctx.chain_id,
-            chain_version=ctx.chain.version,
-            node_id=ctx.node_id,
-            visit=_next_visit(ctx),
-            ask=ask,
-            message=message,
-            since_ms=now,
-            expires_ms=expires,
-            inside=inside,
-        )
-
     async def _begin(self, held: Held, ctx: Context) -> None:
-        key = held.pause.key
-        store = self._store
-        if store is None and self._place is not None:
-            store = await asyncio.to_thread(lambda: self.store)
-        if store is not None:
-            try:
-                written = store.open(held.pause, ctx.chain)
-                self._joins.keep(store, held.root)
-                await _written(written)
-            except CancelledError:
-                store.note(key, CANCELLED, (OPEN, ANSWERED))
-                raise
+        await self._file.begin(held, ctx.chain)
         with self._gate:
-            self._held[key] = held
-            if self._pickup is not None:
-                self._pickup.begin()
+            self._held[held.pause.key] = held
+            self._file.look()
 
     async def _expire(self, held: Held) -> None:
         """Let the time be over, unless an answer is in the store already."""
-        store, key = self._store, held.pause.key
-        if store is None or await _written(store.settle(key, EXPIRED, (OPEN,))):
+        is_over, answer = await self._file.expire(held.pause.key)
+        if answer is not None and not self._is_one(held, answer):
+            is_over, answer = await self._file.expire(held.pause.key)
+        if is_over:
             self._settle(held, EXPIRED)
-            return
-        answer = dict(await asyncio.to_thread(store.answers)).get(key)
-        if answer is not None:
+        elif answer is not None:
             self._settle(held, ANSWERED, answer)
 
     def _leave(self, held: Held) -> None:
         """Take a pause off the list when its node waits no more, for whatever reason."""
         self._settle(held, SUSPENDED if held.is_put_off else CANCELLED)
-        key, store = held.pause.key, self._store
+        key = held.pause.key
         with self._gate:
             self._held.pop(key, None)
-            if store is None or held.state is not SUSPENDED:
-                self._over[key] = _fate(held)
+            if self._file.opened is None or held.state is not SUSPENDED:
+                self._over[key] = fate_of(held)
             while len(self._over) > _REMEMBERED:
                 self._over.popitem(last=False)
-            if self._pickup is not None and not self._held:
-                self._pickup.end()
-        if store is not None and held.state is ANSWERED:
-            store.note(key, "done", (ANSWERED,))
-        elif store is not None and held.state is CANCELLED:
-            store.note(key, CANCELLED, (OPEN, ANSWERED))
-        elif store is not None and held.state is SUSPENDED:
-            self._joins.keep(store, held.root)
-            store.release(key)
-        if not self.of(held.pause.run_id):
-            self._joins.forget(held.root)
+            if not self._held:
+                self._file.look_no_more()
+        self._file.leave(held, is_last=not any(pause.run_id == held.pause.run_id for pause in self.held()))
         held.leave()
 
     # What others do
@@ -267,17 +269,19 @@ class Pauses:
             AnswererRefused, AnswerInvalid: When the answer is none; the pause stays open.
         """
         held = self._find(run_id, node_id, visit)
-        pause, store = held.pause, self._store
+        pause, store = held.pause, self._file.opened
         pause.ask.check(answer, pause.message)
+        if held.check is not None:
+            held.check(answer)
         if held.is_late(self._engine.clock):
             raise PauseError(f"{named(pause.key)} is over: nobody answered in time")
         if store is None:
             if not self._settle(held, ANSWERED, answer):
-                raise _over(pause.key, _fate(held))
+                raise over_already(pause.key, fate_of(held))
         elif store.answer(pause.key, answer):
             self._settle(held, ANSWERED, answer)  # unless it was picked up from the store meanwhile
         else:
-            raise _over(pause.key, "is over: somebody else was quicker")
+            raise over_already(pause.key, "is over: somebody else was quicker")
         return pause
 
     def holds(self, run_id: str, node_id: str, visit: int | None) -> bool:
@@ -303,7 +307,7 @@ class Pauses:
         if found:
             raise several(run_id, node_id, [held.pause.visit for held in found])
         if over:
-            raise _over(*over[-1])
+            raise over_already(*over[-1])
         raise unknown(run_id, node_id, visit, self)
 
     # Life
@@ -329,72 +333,9 @@ class Pauses:
     async def close(self) -> None:
         """Put off all runs that wait, and let go of those that are in the store."""
         await self.put_off()
-        if self._pickup is not None:
-            self._pickup.end()
-        store, self._store = self._store, None
-        if store is not None:
-            await asyncio.to_thread(store.close)
-            if store.database is not self._place:
-                await asyncio.to_thread(store.database.close)
-
-
-async def _written(result: Future[FutureT]) -> FutureT:
-    """Wait for the store; what it was told to write is written also when nobody waits any more."""
-    return await asyncio.shield(asyncio.wrap_future(result))
+        await self.parking.close()
+        await self._file.close()
 
 
 def _fits(key: Key, run_id: str, node_id: str, visit: int | None) -> bool:
     return key[:2] == (run_id, node_id) and visit in {None, key[2]}
-
-
-def _next_visit(ctx: Context) -> int:
-    """Count a visit of a node that may pause, also in a run that nobody watches."""
-    assert ctx._run is not None
-    scope = ctx._run.root.scope
-    visits = scope.get(_Visits)
-    if visits is None:
-        visits = _Visits()
-        scope.set(visits)
-    visits[ctx.node_id] = visits.get(ctx.node_id, 0) + 1
-    return visits[ctx.node_id]
-
-
-def _shown(pause: Pause) -> dict[str, Any]:
-    """Give what the event of a pause carries."""
-    written = pause.to_dict()
-    for name in ("runId", "chainId", "chainVersion", "nodeId", "message"):
-        del written[name]
-    return written
-
-
-def named(key: Key) -> str:
-    """Name a pause in an error."""
-    run_id, node_id, visit = key
-    return f"the pause at node {node_id!r} (visit {visit}) of run {run_id}"
-
-
-def _fate(held: Held) -> str:
-    if held.state is ANSWERED and held.answer is not None:
-        return f"was answered already{f' by {held.answer.answerer}' if held.answer.answerer else ''}"
-    return {EXPIRED: "is over: nobody answered in time", CANCELLED: "is over: its run was stopped"}.get(
-        held.state, "is over: its run was put off"
-    )
-
-
-def _over(key: Key, fate: str) -> PauseError:
-    return PauseError(f"{named(key)} {fate}", hint="an answer counts once; nothing was changed")
-
-
-def several(run_id: str, node_id: str, visits: Iterable[int]) -> PauseError:
-    """Give the error for a node of which several visits wait."""
-    return PauseError(
-        f"node {node_id!r} of run {run_id} waits several times: visits {', '.join(map(str, visits))}",
-        hint="say which visit is meant (visit=..., on the command line --visit N)",
-    )
-
-
-def unknown(run_id: str, node_id: str, visit: int | None, known: Iterable[Pause]) -> PauseError:
-    """Give the error for a pause that is not there."""
-    said = f" at its visit {visit}" if visit is not None else ""
-    pauses = ", ".join(f"{pause.node_id!r} of run {pause.run_id}" for pause in known) or "none"
-    return PauseError(f"node {node_id!r} of run {run_id} does not wait{said}", hint=f"open pauses: {pauses}")

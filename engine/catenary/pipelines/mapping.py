@@ -122,7 +122,10 @@ class _Window:
         self._concurrency = concurrency
         self._ordered = ordered
         self._most = concurrency * _AHEAD if ordered else concurrency
-        self._runs: deque[tuple[Any, asyncio.Task[Outcome]]] = deque()
+        self._runs: dict[asyncio.Task[Outcome], Any] = {}  # with their items, in the order in which they were started
+        self._active = 0
+        self._finished: deque[asyncio.Task[Outcome]] = deque()
+        self._news = asyncio.Event()
         self._coming: asyncio.Task[Any] | None = None
         self._over = False
         self._failure: Exception | None = None
@@ -130,19 +133,16 @@ class _Window:
     async def next(self) -> tuple[Any, Outcome] | None:
         """Give an item and its outcome; None when there are no more."""
         while True:
+            self._news.clear()
             self._take_in()
             done = self._done()
             if done is not None:
-                item, task = done
-                return item, task.result()
-            waiting = [task for _, task in self._runs if not task.done()]
-            if self._coming is not None:
-                waiting.append(self._coming)
-            if not waiting:
+                return self._runs.pop(done), done.result()
+            if not self._runs and self._coming is None:
                 if self._failure is not None:
                     raise self._failure
                 return None
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            await self._news.wait()
 
     def _take_in(self) -> None:
         """Start a run for each item that is there, and ask for another one, while there is room."""
@@ -153,6 +153,7 @@ class _Window:
             self._start(coming.result)
         if self._items is not None and self._coming is None and not self._over and self._has_room():
             self._coming = asyncio.create_task(self._ask(self._items))
+            self._coming.add_done_callback(lambda _: self._news.set())
 
     def _start(self, take: Callable[[], Any]) -> None:
         try:
@@ -161,31 +162,34 @@ class _Window:
             self._failure, item = error, _OVER
         if item is _OVER:
             self._over = True
-        else:
-            self._runs.append((item, asyncio.create_task(self._chain.run(item, **self._options))))
+            return
+        task = asyncio.create_task(self._chain.run(item, **self._options))
+        self._runs[task] = item
+        self._active += 1
+        task.add_done_callback(self._finish)
+
+    def _finish(self, task: asyncio.Task[Outcome]) -> None:
+        self._active -= 1
+        if not self._ordered:
+            self._finished.append(task)
+        self._news.set()
 
     def _has_room(self) -> bool:
-        active = sum(not task.done() for _, task in self._runs)
-        return active < self._concurrency and len(self._runs) < self._most
+        return self._active < self._concurrency and len(self._runs) < self._most
 
     @staticmethod
     async def _ask(items: AsyncIterator[Any]) -> Any:
         return await anext(items, _OVER)
 
-    def _done(self) -> tuple[Any, asyncio.Task[Outcome]] | None:
-        if not self._runs:
-            return None
-        if self._ordered:
-            return self._runs.popleft() if self._runs[0][1].done() else None
-        for index, (_, task) in enumerate(self._runs):
-            if task.done():
-                self._runs.rotate(-index)
-                return self._runs.popleft()
-        return None
+    def _done(self) -> asyncio.Task[Outcome] | None:
+        if not self._ordered:
+            return self._finished.popleft() if self._finished else None
+        first = next(iter(self._runs), None)
+        return first if first is not None and first.done() else None
 
     async def close(self) -> None:
         """Cancel what is under way, and come back when it is over."""
-        tasks: list[asyncio.Task[Any]] = [task for _, task in self._runs]
+        tasks: list[asyncio.Task[Any]] = [*self._runs]
         if self._coming is not None:
             tasks.append(self._coming)
         for task in tasks:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from catenary.jsontext import writable
 from catenary.message import Message
 from catenary.recording import RecordStatus, RunRecord, Visit
-from catenary.relation import NodeFailure
+from catenary.relation import LATE, NodeFailure
 from catenary.runtime.ends import NOTHING, End
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def _end_to_dict(end: End) -> dict[str, Json]:
         "message": end.message.writable().to_dict(),
         "error": None if end.error is None else str(end.error),
         "gated": end.gated,
+        **({"late": True} if end.is_late else {}),
     }
 
 
@@ -118,7 +119,7 @@ def _end_from_dict(read: _Reader) -> End:
     silent = read.written.get("relation") is None
     return End(
         read.text("nodeId"),
-        NOTHING if silent else read.text("relation"),
+        NOTHING if silent else LATE if read.written.get("late") is True else read.text("relation"),
         read.message("message"),
         None if error is None else NodeFailure(read.text("error")),
         read.written.get("gated") is True,

@@ -51,6 +51,7 @@ def repeated(run: Callable[..., Any], *, is_async: bool, blocking: bool) -> Call
                 return emission if message is given else completed(emission, message)
             await ctx.need_loop()
             await ctx.clock.sleep(emission.delay_s)
+            ctx._live_run().check(ctx)  # the node may have swallowed a cancellation
             if emission.message is not None and message.__class__ is not list:
                 message = emission.message
 

@@ -13,7 +13,7 @@ from catenary.runtime.run import ask_for_loop
 from catenary.runtime.watch import bare_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from catenary.chain import Chain
     from catenary.hooks import Hooks
@@ -31,7 +31,11 @@ class Callbacks:
 
     def __init__(self, run: Run, options: RunOptions, hooks: Hooks | None) -> None:
         self._run = run
-        self._told: set[int] = set()
+        self._told = 0  # so many ends from the first on
+        self._told_besides: set[int] = (
+            set()
+        )  # ids of further ones: branches may end in another order than they are told
+        self._place: RunInfo | None = None
         self._with_failure = hooks is None or hooks.on_end_with_failure
         self._on_end = _both(hooks and hooks.on_end, options.get("on_end"))
         self._on_all_completed = _both(None, options.get("on_all_completed"))
@@ -41,21 +45,28 @@ class Callbacks:
             run.attended = True
 
     async def ended(self, end: End) -> None:
-        """Tell of one end, unless it is gated. Raises: CancelledError: when the run is cancelled meanwhile."""
-        self._told.add(id(end))
+        """Tell of one end, unless it is gated."""
+        ends = self._run.ends
+        if self._told < len(ends) and ends[self._told] is end:
+            self._told += 1
+        else:
+            self._told_besides.add(id(end))
         if self._is_gated(end):
             return
         for callback in self._on_end:
-            await self._call(callback, self._info(end.node_id), end.message, end.error, end.relation)
+            waiting = self._begun(callback, self._info(end.node_id), end.message, end.error, end.relation)
+            if waiting is not None:
+                await self._wait_for(waiting)
 
     async def over(self) -> None:
-        """Tell of the ends that were cut off, and that nothing goes on any more."""
+        """Tell of the ends that were cut off, and that nothing goes on any more. Raises: CancelledError: as `_call`."""
         run = self._run
         run.each = None
         run.deadline = None
-        for end in run.ends:
-            if id(end) not in self._told:
-                await self.ended(end)
+        for end in run.ends[self._told :]:
+            if id(end) not in self._told_besides and not self._is_gated(end):
+                for callback in self._on_end:
+                    await self._call(callback, self._info(end.node_id), end.message, end.error, end.relation)
         for callback in self._on_all_completed:
             await self._call(callback)
 
@@ -76,31 +87,50 @@ class Callbacks:
         return step is None or not step.component.ends
 
     def _info(self, node_id: str) -> RunInfo:
-        run = self._run
-        return RunInfo(run.id, run.compiled.chain_id, node_id, run.scope)
+        place = self._place
+        if place is None or place.node_id != node_id:
+            run = self._run
+            place = self._place = RunInfo(run.id, run.compiled.chain_id, node_id, run.scope)
+        return place
 
     async def _call(self, callback: Callable[..., Any], *arguments: Any) -> None:
-        """Call what the host gave. What it raises is logged: it is no concern of the run."""
-        run = self._run
-        task = asyncio.current_task() if run.has_loop else None
+        """Call what the host gave. Raises: CancelledError: when the run is cancelled meanwhile."""
+        task = asyncio.current_task() if self._run.has_loop else None
+        asked = task.cancelling() if task else 0
+        waiting = self._begun(callback, *arguments)
+        if waiting is not None:
+            await self._wait_for(waiting)
+        if task is not None and task.cancelling() > asked:
+            raise CancelledError
+
+    def _begun(self, callback: Callable[..., Any], *arguments: Any) -> Awaitable[Any] | None:
+        """Call what the host gave; give what is to be awaited. What it raises is logged: the run goes on."""
+        try:
+            return callback(*arguments)
+        except (CancelledError, Exception) as error:
+            self._log(error)
+            return None
+
+    async def _wait_for(self, waiting: Awaitable[Any]) -> None:
+        """Wait for what the host gave. Raises: CancelledError: when the run is cancelled meanwhile."""
+        if not self._run.has_loop:
+            await ask_for_loop(self._run)
+        task = asyncio.current_task()
         asked = task.cancelling() if task else 0
         try:
-            waiting = callback(*arguments)
-            if waiting is None:
-                return
-            if not run.has_loop:
-                await ask_for_loop(run)
-                task = asyncio.current_task()
-                asked = task.cancelling() if task else 0
             await waiting
-        except CancelledError:
+        except CancelledError as error:
             if task is not None and task.cancelling() > asked:
                 raise
-            logger.exception("a callback of a run was cancelled", extra={"run_id": run.id})
-        except Exception:
-            logger.exception("a callback of a run raised", extra={"run_id": run.id})
+            self._log(error)
+        except Exception as error:
+            self._log(error)
         if task is not None and task.cancelling() > asked:
             raise CancelledError  # the callback swallowed it; the run must not
+
+    def _log(self, error: BaseException) -> None:
+        what = "was cancelled" if isinstance(error, CancelledError) else "raised"
+        logger.error("a callback of a run %s", what, exc_info=error, extra={"run_id": self._run.id})
 
 
 def _both(first: Any, second: Any) -> list[Any]:

@@ -149,6 +149,7 @@ class Compiled:
         first: The entry; None when the chain has no nodes.
         entry: The same, where a run can begin at it without counting anything; else None.
         gated: True when the chain has `end` nodes, so that ordinary ends elsewhere are no answers.
+        hurried: True when some join may go on before all that could reach it has come.
     """
 
     steps: tuple[Step, ...]
@@ -159,6 +160,7 @@ class Compiled:
     limits: Limits
     chain_id: str = ""
     entry: Step | None = None
+    hurried: bool = False
 
     def from_node(self, node_id: str) -> Compiled:
         """Give the chain as it runs from one node on: gated only when an `end` node comes after that one."""
@@ -181,7 +183,16 @@ class Compiled:
         joins: tuple[Step, ...] = ()
         if alone.join >= 0:
             alone.join, joins = 0, (alone,)
-        return replace(self, steps=(alone,), by_id={node_id: alone}, first=alone, entry=None, joins=joins, gated=False)
+        return replace(
+            self,
+            steps=(alone,),
+            by_id={node_id: alone},
+            first=alone,
+            entry=None,
+            joins=joins,
+            gated=False,
+            hurried=step.limits is not None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,14 +243,20 @@ def compile_chain(
     _mark(steps, targets, joins, entry)
     for step in steps:
         _connect(step, following[step.index])
-    stopping = {join.join for join in joins if join.limits is not None and join.limits.stop_rest}
-    if stopping:
-        for step in steps:
-            if step.__class__ is AsyncStep and not stopping.isdisjoint(step.reach):
-                step.run = stoppable(step.run)
+    _make_stoppable(steps, joins)
     gated = any(step.component.ends for step in steps)
     counts = entry is None or entry.reach or entry.cyclic or entry.join >= 0
-    return Compiled(tuple(steps), by_id, entry, joins, gated, limits or Limits(), owner.id, None if counts else entry)
+    return Compiled(
+        tuple(steps),
+        by_id,
+        entry,
+        joins,
+        gated,
+        limits or Limits(),
+        owner.id,
+        entry=None if counts else entry,
+        hurried=any(join.limits is not None for join in joins),
+    )
 
 
 def _make_step(owner: Any, placed: Placed, index: int) -> Step:
@@ -264,6 +281,15 @@ def _mark(steps: Sequence[Step], targets: Sequence[Sequence[int]], joins: Sequen
         join.join = position
         join.limits = join.component.join_limits
         join.blocks = numbers(reach.blocks[position])
+
+
+def _make_stoppable(steps: Sequence[Step], joins: Sequence[Step]) -> None:
+    """Let joins that go on early stop what is awaited on the way to them."""
+    stopping = {join.join for join in joins if join.limits is not None and join.limits.stop_rest}
+    if stopping:
+        for step in steps:
+            if step.__class__ is AsyncStep and not stopping.isdisjoint(step.reach):
+                step.run = stoppable(step.run)
 
 
 def _connect(step: Step, following: Mapping[str, Sequence[Step]]) -> None:

@@ -198,28 +198,22 @@ class Context:
         if run is not None and run.watch is not None:
             run.watch.notify(self, type, data)
 
-    async def emit(self, relation: Relation | str, message: Message) -> None:
-        """Send a message on the way, and come back when all that came of it has ended or waits in a join.
+    def emit(self, relation: Relation | str, message: Message) -> Coroutine[Any, Any, None]:
+        """Send a message on the way: `await ctx.emit(...)` comes back when all that came of it has ended, or waits.
 
         Raises:
             EngineError: When the visit is over already, or the node is a plain `def`.
             DepthLimitReached: When emissions and sub-runs are nested too deeply.
         """
-        if self._crew is None:
-            raise EngineError(
-                f"node {self.node_id!r}: emit() after the visit was over",
-                hint="await every emit() before run() returns; a plain def returns what it has to say",
-            )
-        self._emitted = True
-        await self._live_run().emit_from(self, relation, message)
+        return self._live_run().emit_from(self, relation, message)
 
     async def need_loop(self) -> None:
         """Make sure that an event loop is there, before a node that declares `waits = False` awaits something else."""
-        root = self._live_run().root
-        if not root.has_loop:
+        run = self._live_run()
+        if not run.root.has_loop:
             from catenary.runtime.run import ask_for_loop
 
-            await ask_for_loop(root)
+            await ask_for_loop(run, self)
 
     def needs_await(self, node_id: str) -> bool:
         """Tell whether a node of this chain is awaited; one that is not, or does not exist, needs no event loop."""

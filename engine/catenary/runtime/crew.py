@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from catenary.runtime.compiled import AsyncStep
-
 if TYPE_CHECKING:
+    from catenary.runtime.context import Context
     from catenary.runtime.run import Run
     from catenary.runtime.tokens import Ready, Token
+
+TASK_NAME = "catenary"  # one that is given costs less than one that is made up
 
 
 class Crew:
@@ -18,15 +19,28 @@ class Crew:
     Attributes:
         ready: Tokens that may be visited, the next one last.
         depth: How deep sub-runs and emissions are nested here.
+        emitter: The visit that these tokens were emitted by; None for the crew of a run.
     """
 
     tasks: dict[asyncio.Task[None], Token] | None = None
     _idle: asyncio.Future[None] | None = None
 
-    def __init__(self, run: Run, ready: Ready, depth: int) -> None:
+    def __init__(self, run: Run, ready: Ready, depth: int, emitter: Context | None = None) -> None:
         self.run = run
         self.ready = ready
         self.depth = depth
+        self.emitter = emitter
+
+    @property
+    def is_let_go(self) -> bool:
+        """True while a join stops the visit that these tokens come from, or one that this one comes from."""
+        crew: Crew | None = self
+        while crew is not None and crew.emitter is not None:
+            emitter = crew.emitter
+            if any(visiting.ctx is emitter and visiting.is_stopped for visiting in self.run.visiting or ()):
+                return True
+            crew = emitter._crew
+        return False
 
     async def drive(self) -> None:
         """Visit all tokens until none is left, those of the tasks included.
@@ -50,10 +64,9 @@ class Crew:
 
     def spawn(self, token: Token) -> None:
         """Visit a token, and what follows it, in a task of its own."""
-        run = self.run
-        if run.task is None:
-            run.task = asyncio.current_task()
-        task = asyncio.create_task(self._work(token))
+        if self.run.task is None:
+            self.run.note_task()
+        task = asyncio.get_running_loop().create_task(self._work(token), name=TASK_NAME)
         if self.tasks is None:
             self.tasks = {}
         self.tasks[task] = token
@@ -64,20 +77,18 @@ class Crew:
             self.spawn(self.ready.pop())
 
     async def _work(self, token: Token) -> None:
+        current, tasks = asyncio.current_task(), self.tasks
+        assert current is not None
+        assert tasks is not None
         try:
-            await self.run.work(self.ready, self, token, in_task=token[0].__class__ is AsyncStep)
+            await self.run.work(self.ready, self, token, current)
         except asyncio.CancelledError as error:
-            current = asyncio.current_task()
-            if current is not None and not current.cancelling():
+            if not current.cancelling():
                 self.run.abort(error)  # nobody cancelled this task: an emission of it met what ends the run
             raise
         except BaseException as error:
             self.run.abort(error)
         finally:
-            tasks = self.tasks
-            assert tasks is not None
-            current = asyncio.current_task()
-            assert current is not None
             del tasks[current]
             if not tasks and self._idle is not None and not self._idle.done():
                 self._idle.set_result(None)
@@ -97,7 +108,6 @@ class Crew:
                 continue
             for task in done:
                 if task in tasks:  # cancelled before its first step: nobody else can tell how its branch ended
-                    self.run.interrupted(tasks.pop(task))
-        for token in self.ready:
-            self.run.interrupted(token)
-        self.ready.clear()
+                    self.run.interrupted(tasks.pop(task), self)
+        while self.ready:
+            self.run.interrupted(self.ready.pop(0), self)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, cast
 
 from catenary.errors import StepLimitReached
-from catenary.runtime.crew import Crew
 from catenary.runtime.ends import EXPIRED
 from catenary.runtime.inline import ATTEND, InlineRun
 
@@ -16,6 +14,7 @@ if TYPE_CHECKING:
     from catenary.runtime.ends import Arrival
     from catenary.runtime.limited import Visiting
     from catenary.runtime.run import Run
+    from catenary.runtime.tokens import Token
 
 
 class EarlyRun(InlineRun):
@@ -28,7 +27,6 @@ class EarlyRun(InlineRun):
         resting: The joins whose time stands still, by number: what has arrived, and the seconds that are left.
         later: Joins of this run and of its sub-runs that wait while there is no event loop, with the end of their time.
         visiting: The visits that a join could stop, and what stops them.
-        letting_go: How many of these are being stopped at the moment.
     """
 
     # Defaults of the class: most runs set none of them.
@@ -38,7 +36,6 @@ class EarlyRun(InlineRun):
     resting: dict[int, tuple[list[Arrival], float]] | None = None
     later: list[tuple[Run, int, list[Arrival], float]] | None = None
     visiting: set[Visiting] | None = None
-    letting_go = 0
 
     def waits(self, join: Step) -> None:
         """Note that a join with a time limit begins to wait; `arm_joins` is for when the run waits for something."""
@@ -67,9 +64,7 @@ class EarlyRun(InlineRun):
         if self._rests(number):
             self.resting = {**(self.resting or {}), number: (arrivals, until - self._clock.monotonic())}
             return
-        run = cast("Run", self)
-        if run.task is None:
-            run.task = asyncio.current_task()
+        cast("Run", self).note_task()
         timers = self.timers
         if timers is None:
             timers = self.timers = {}
@@ -110,7 +105,7 @@ class EarlyRun(InlineRun):
 
     def _expire(self, number: int, arrivals: list[Arrival]) -> None:
         run = cast("Run", self)
-        if not run.live or not run.root.live or (self.arrived or {}).get(number) is not arrivals:
+        if run.is_stopped or (self.arrived or {}).get(number) is not arrivals:
             return
         made = len(self.ends)
         try:
@@ -118,17 +113,29 @@ class EarlyRun(InlineRun):
         except StepLimitReached as error:
             run.abort(error)
             return
-        self.tell_later(made)
-        run.crew = run.crew or Crew(run, self.ready, run.depth)
-        run.crew.spawn_all()
+        self.tell_later(made, len(self.ends))
+        run.own_crew().spawn_all()
 
-    def tell_later(self, made: int) -> None:
-        """Have the ends since `made` told by whoever visits next."""
-        if self.attended and len(self.ends) > made:
-            self.ready.append((ATTEND, (made, len(self.ends)), None, ""))
+    def tell_later(self, made: int, upto: int) -> None:
+        """Have some ends told by whoever visits next."""
+        if self.attended and upto > made:
+            self.ready.append((ATTEND, (made, upto), None, ""))
+
+    def leave_behind(self, token: Token) -> bool:
+        """Let a token end as `Late` that got a task before a join stopped the rest. Returns: False if none did."""
+        step, message, _, _ = token
+        closed = self.closed or set()
+        for number in () if step is ATTEND else step.reach:
+            limits = self.compiled.joins[number].limits
+            if number in closed and limits is not None and limits.stop_rest:
+                made = len(self.ends)
+                self.drop(step, message)
+                self.tell_later(made, len(self.ends))
+                return True
+        return False
 
     def stop_visits(self, number: int) -> None:
         """Stop the visits that could still reach a join. Without an event loop nothing can be interrupted."""
         for visiting in list(self.visiting or ()):
-            if number in visiting.step.reach:
+            if number in visiting.ctx._step.reach:
                 visiting.stop()

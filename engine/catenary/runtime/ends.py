@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from catenary.message import metadata_text
-from catenary.relation import FAILURE, PAUSES, EndHere, Relation
+from catenary.relation import FAILURE, LATE, PAUSES, STREAM, EndHere, Relation
 
 if TYPE_CHECKING:
     from catenary.message import Message
@@ -62,6 +62,16 @@ class End(NamedTuple):
         return self.relation is NOTHING
 
     @property
+    def is_late(self) -> bool:
+        """True when a join had gone on without the branch; a node's own relation of that name is another one."""
+        return self.relation is LATE
+
+    @property
+    def is_answer(self) -> bool:
+        """True for what a caller asked for: no piece of a stream, not late at a join, not gated, and not silent."""
+        return not (self.gated or self.is_silent or self.is_late or self.relation == STREAM)
+
+    @property
     def is_paused(self) -> bool:
         """True when the branch waits for somebody's word, or for a result from elsewhere."""
         return self.relation in PAUSES
@@ -70,6 +80,17 @@ class End(NamedTuple):
     def reason(self) -> str:
         """Why the branch ended as `Failure`, in words; empty when it did not."""
         return _reason(self.error, self.message) if self.relation == FAILURE else ""
+
+
+def answer_of(ends: list[End]) -> End | None:
+    """Give the last of some ends that is an answer.
+
+    When none is, the last one that is not gated, and then the last one that is no piece of a stream, if there is one.
+    """
+    whole = [end for end in ends if end.relation != STREAM and not end.is_late]
+    open_ends = [end for end in whole if not end.gated]
+    answers = [end for end in open_ends if not end.is_silent] or open_ends or whole
+    return answers[-1] if answers else None
 
 
 class Arrival(NamedTuple):

@@ -13,7 +13,8 @@ from catenary.outcome import Outcome
 from catenary.relation import Failed
 from catenary.runtime.begin import begin, begin_with, first_step
 from catenary.runtime.callbacks import Callbacks
-from catenary.runtime.run import CANCELLED, Halt, Run, ask_for_loop
+from catenary.runtime.cancelling import CANCELLED, Halt
+from catenary.runtime.run import Run, ask_for_loop
 from catenary.runtime.scope import Scope
 from catenary.runtime.watch import watch_of
 
@@ -101,13 +102,13 @@ async def _perform_watched(chain: Chain, message: Message, options: RunOptions, 
         except BaseException as error:
             try:
                 await _cut_short(chain, run, error, message)
-                if run.aspects is not None:
-                    await run.aspects.completed(run.given or message)
+                await _complete(run, message)
             except BaseException as fault:
                 raised = fault
         return await _end(chain, run, run.given or message, raised)
     finally:
         run.let_go()
+        run.calls = None  # it knows the run
         chain.runs.discard(run)
         if chain.retired:
             await chain.close_if_idle(has_loop=run.has_loop)
@@ -129,8 +130,15 @@ async def _go(chain: Chain, run: Run, message: Message, options: RunOptions) -> 
         await run.work(run.ready, None, run.ready.pop())
         if run.crew is not None:
             await run.crew.settle()
+    await _complete(run, message)
+
+
+async def _complete(run: Run, message: Message) -> None:
+    """Let aspects look at what a run came to. Raises: CancelledError: also when they swallow it."""
     if run.aspects is not None:
         await run.aspects.completed(run.given or message)
+        if run.is_cancelled_by_caller:
+            raise CancelledError
 
 
 async def _end(chain: Chain, run: Run, message: Message, raised: BaseException | None) -> Outcome:
@@ -203,14 +211,13 @@ async def _cut_short(chain: Chain, run: Run, error: BaseException, message: Mess
     """
     fault = await run.wind_up(error)
     if isinstance(fault, Halt):
-        run.fault = None  # the failure that halted the run is among the ends
         return
     if isinstance(fault, StepLimitReached):
         run.fault = fault
         fault.run_id = run.id
         return
     is_cancelled = isinstance(fault, CancelledError)
-    if is_cancelled and run.stopping and not (run.task and run.task.cancelling() > run.cancelling):
+    if is_cancelled and run.stopping and not run.is_cancelled_by_caller:
         return
     if is_cancelled and run.stopping is None:
         run.stopping = CANCELLED  # from outside; whoever is told of the outcome hears so
@@ -230,7 +237,7 @@ async def open_rest(chain: Chain, run: Run) -> None:
     """Open what a chain opens at first use, on an event loop."""
     root = run.root
     if not root.has_loop:
-        await ask_for_loop(root)
+        await ask_for_loop(run)
     elif root.task is None:
         root.arm()  # so that it can be stopped meanwhile
     await chain.open_rest()

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from contextlib import suppress as ignoring
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from catenary.runtime.run import SUSPENDED as SUSPENSION
+from catenary.runtime.cancelling import SUSPENDED as SUSPENSION
+from catenary.time_limit import TimeLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -34,14 +35,16 @@ class Held:
         pause: The pause.
         root: The run at the top.
         chain: The chain that this is a run of.
+        check: Looks at an answer besides the rules of the question; `None` when these are enough.
         state: What became of it; changed by the one who holds the lock of all pauses.
         answer: The answer, once there is one.
         gone: Is done when the node waits no more.
     """
 
-    def __init__(self, pause: Pause, ctx: Context) -> None:
+    def __init__(self, pause: Pause, ctx: Context, check: Callable[[Answer], object] | None = None) -> None:
         assert ctx._run is not None
         self.pause = pause
+        self.check = check
         self.root = ctx._run.root
         self.chain = [step.owner for _, step in _outward(ctx)][-1]
         self.state: State = OPEN
@@ -89,8 +92,13 @@ class Held:
 
 @contextmanager
 def holding_joins(ctx: Context) -> Generator[None]:
-    """Let the time of all joins that a visit could reach, those of the runs around it included, stand still."""
-    places = list(_outward(ctx))
+    """Let the time of all joins that a visit could reach, those of the runs around it included, stand still.
+
+    So does that of the limits in whose blocks the visit is.
+    """
+    places, limit = list(_outward(ctx)), ctx.scope.get(TimeLimit)
+    if limit is not None:
+        limit.rest()
     for run, step in places:
         run.rest(step)
     try:
@@ -98,6 +106,8 @@ def holding_joins(ctx: Context) -> Generator[None]:
     finally:
         for run, step in places:
             run.go_on(step)
+        if limit is not None:
+            limit.go_on()
 
 
 def _outward(ctx: Context) -> Iterator[tuple[Run, Step]]:
@@ -105,8 +115,8 @@ def _outward(ctx: Context) -> Iterator[tuple[Run, Step]]:
     run, step = ctx._run, ctx._step
     while run is not None:
         yield run, step
-        if run.parent is not None:
-            step = run.parent_step
+        if run.within is not None:
+            step = run.within._step
         run = run.parent
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from catenary.runtime.run import ask_for_loop
 
@@ -42,6 +42,10 @@ class Later:
         while self._waiting:
             try:
                 await self._waiting.pop(0)
+            except asyncio.CancelledError:
+                if cast("asyncio.Task[None]", asyncio.current_task()).cancelling():
+                    raise  # the event loop ends
+                logger.exception("a callback of a run was cancelled")
             except Exception:
                 logger.exception("a callback of a run raised")
         self._task = None

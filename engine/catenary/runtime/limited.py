@@ -23,13 +23,11 @@ TIME_IS_OVER = "context deadline exceeded"
 class Visiting:
     """A visit that may be stopped."""
 
-    __slots__ = ("cancelling", "is_stopped", "run", "step", "task")
+    __slots__ = ("cancelling", "ctx", "is_stopped", "task")
 
-    def __init__(self, ctx: Context) -> None:
-        assert ctx._run is not None
-        self.run = ctx._run
-        self.step = ctx._step
-        self.task = asyncio.current_task() if self.run.root.has_loop else None
+    def __init__(self, ctx: Context, *, has_loop: bool) -> None:
+        self.ctx = ctx
+        self.task = asyncio.current_task() if has_loop else None
         self.cancelling = self.task.cancelling() if self.task else 0
         self.is_stopped = False
 
@@ -37,13 +35,11 @@ class Visiting:
         """Cancel the visit, and let its branch end as `Late`."""
         if not self.is_stopped and self.task is not None:
             self.is_stopped = True
-            self.run.letting_go += 1
             self.task.cancel()
 
     async def settle(self) -> None:
         """Take back what `stop` did. Raises: CancelledError: when others want the task to stop, too."""
         assert self.task is not None
-        self.run.letting_go -= 1
         with suppress(CancelledError):  # what was asked for may still come: the node was quicker, or was told otherwise
             await asyncio.sleep(0)
         if self.task.uncancel() > self.cancelling:
@@ -55,8 +51,9 @@ def stoppable(run: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(run)
     async def awaited(ctx: Context, message: Any) -> Any:
-        visiting = Visiting(ctx)
-        owner = visiting.run
+        owner = ctx._run
+        assert owner is not None
+        visiting = Visiting(ctx, has_loop=owner.root.has_loop)
         others = owner.visiting
         if others is None:
             others = owner.visiting = set()

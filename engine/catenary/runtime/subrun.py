@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from catenary.errors import EngineError
 from catenary.runtime.begin import begin, first_step
+from catenary.runtime.cancelling import Halt
 from catenary.runtime.entry import open_rest
-from catenary.runtime.run import Halt, Run
+from catenary.runtime.run import Run
 from catenary.runtime.scope import Scope
 
 if TYPE_CHECKING:

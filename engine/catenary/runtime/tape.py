@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from catenary.message import metadata_text
 from catenary.recording import Visit
 from catenary.relation import FAILURE, PAUSED, Failed, OrElse
+from catenary.runtime.cancelling import CANCELLED, SUSPENDED
 from catenary.runtime.emission import failure, first_of, pairs_of
 from catenary.runtime.inline import SENT
-from catenary.runtime.run import CANCELLED, SUSPENDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

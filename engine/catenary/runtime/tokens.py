@@ -33,6 +33,7 @@ class Core:
         ready: Tokens that may be visited, the next one last.
         ends: How branches ended, in the order they did.
         live: False once the run is stopped, or has a fault: no node is visited any more.
+        fault: The error of the kernel, or of the host's code, that ends this run.
         holds: For each join, how many running tokens and waiting joins hold it up.
         arrived: For each waiting join what reached it, in order.
         visits: How often each step on a cycle was visited.
@@ -42,6 +43,7 @@ class Core:
     """
 
     # Defaults of the class: a run that needs no counts makes none.
+    fault: BaseException | None = None
     holds: list[int] | None = None
     arrived: dict[int, list[Arrival]] | None = None
     visits: dict[Step, int] | None = None
@@ -177,7 +179,7 @@ class Core:
             error = relation.error
             if error is not None:
                 message = message.put("errorMsg", str(error))
-            relation = Relation(str.__str__(relation))
+            relation = LATE if relation is STOPPED else Relation(str.__str__(relation))
         gated = self.compiled.gated and not (is_end_node or relation == FAILURE or relation in PAUSES)
         self.ends.append(_new(End, (step.node_id, relation, message, error, gated)))
 
@@ -317,6 +319,13 @@ class Core:
         for blocked in join.blocks:
             holds[blocked] -= 1
 
+    def failed(self, error: BaseException) -> BaseException:
+        """Take an error as what ends the run, and give it: it is for the caller to raise."""
+        if self.fault is None:
+            self.fault = error
+        self.live = False
+        return error
+
     def count(self, step: Step, message: Message | list[Arrival]) -> None:
         """Count a visit of a step on a cycle. Raises: StepLimitReached: when there were too many; the branch ends."""
         visits = self.visits
@@ -329,7 +338,7 @@ class Core:
                 hint="raise ruleChain.configuration.maxVisits, or let the loop end by a condition",
             )
             self.end_with(step.node_id, Failed(error), message[0].message if isinstance(message, list) else message)
-            raise error
+            raise self.failed(error)
         visits[step] = count + 1
 
 

@@ -1,11 +1,9 @@
-"""Who looks at a run: its listeners and recorders; and the observed compilation, which makes events for the former."""
+"""Who looks at a run: its listeners and recorders, and the events that they are told."""
 
 from __future__ import annotations
 
 import logging
 import time
-from dataclasses import replace
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.debugging import Debugger
@@ -26,12 +24,12 @@ from catenary.events import (
 from catenary.recording import RunRecord
 from catenary.relation import PAUSED, Failed, OrElse
 from catenary.runlog import run_log_mode
-from catenary.runtime.emission import failure, first_of, pairs_of
+from catenary.runtime.cancelling import SUSPENDED
+from catenary.runtime.emission import failure, pairs_of
 from catenary.runtime.exits import Exits, masked
 from catenary.runtime.inline import SENT
 from catenary.runtime.later import Later
-from catenary.runtime.run import SUSPENDED
-from catenary.runtime.tape import Tape, cut_text, ending, leave, taken
+from catenary.runtime.tape import Tape, cut_text, taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
     from catenary.outcome import Outcome
     from catenary.recording import Recorder, RecordStatus, Visit
     from catenary.relation import Relation
-    from catenary.runtime.compiled import Compiled, Placed, Step
+    from catenary.runtime.compiled import Compiled, Step
     from catenary.runtime.context import Context
     from catenary.runtime.ends import End
     from catenary.runtime.run import Run
@@ -371,42 +369,3 @@ def _ignore(_visit: Any) -> None:
 def _place(ctx: Context) -> dict[str, Any]:
     run = ctx._run
     return {"node_id": ctx.node_id, "visit": ctx.visit, "parent": run.parent_visit if run else 0}
-
-
-def observed(placed: Placed) -> Placed:
-    """Give a node whose visits are published to the run's `watch`, and noted on its tape if it has one."""
-    run = ending if placed.component.ends else placed.run
-
-    async def awaited(ctx: Any, message: Any) -> Any:
-        watch, shown = ctx._run.watch, first_of(message)
-        entry = watch.enter(ctx, shown)
-        began = perf_counter()
-        try:
-            emission = await run(ctx, message)
-        except BaseException as error:
-            over(ctx, watch, shown, entry, None, error, began)
-            raise
-        over(ctx, watch, shown, entry, emission, None, began)
-        return emission
-
-    def called(ctx: Any, message: Any) -> Any:
-        watch, shown = ctx._run.watch, first_of(message)
-        entry = watch.enter(ctx, shown)
-        began = perf_counter()
-        try:
-            emission = run(ctx, message)
-        except BaseException as error:
-            over(ctx, watch, shown, entry, None, error, began)
-            raise
-        over(ctx, watch, shown, entry, emission, None, began)
-        return emission
-
-    def over(
-        ctx: Any, watch: Watch, shown: Message, entry: Any, emission: Any, error: BaseException | None, began: float
-    ) -> None:
-        took = perf_counter() - began
-        if entry is not None:
-            leave(ctx, entry, emission, error)
-        watch.leave(ctx, shown, emission, error, took)
-
-    return replace(placed, run=awaited if placed.is_async else called, is_visited=placed.component.ends)

@@ -217,6 +217,7 @@ async def attempts(ctx: Context, message: Any, once: Callable[[], Awaitable[Any]
             return emission
         await ctx.need_loop()
         await ctx.clock.sleep(policy.wait_s(attempt, random.random()))
+        ctx._live_run().check(ctx)  # the node may have made an error of a cancellation
     raise AssertionError("the last attempt returns")
 
 
@@ -236,13 +237,33 @@ def _may_help(error: BaseException | str) -> bool:
 
 
 def _kept(run: Runs, *, is_async: bool) -> Runs:
+    """Keep what is sent on, by `Failure` too."""
+
     def keep(ctx: Context, message: Any, emission: Any) -> Any:
         sent = _sent(emission, message)
         if sent is not None:
             ctx.keep_output(sent)
         return emission
 
-    return after(run, keep, is_async=is_async)
+    @wraps(run)
+    async def awaited(ctx: Context, message: Any) -> Any:
+        try:
+            emission = await run(ctx, message)
+        except Exception as error:
+            ctx.keep_output(failure(error, message, ctx)[1])
+            raise
+        return keep(ctx, message, emission)
+
+    @wraps(run)
+    def called(ctx: Context, message: Any) -> Any:
+        try:
+            emission = run(ctx, message)
+        except Exception as error:
+            ctx.keep_output(failure(error, message, ctx)[1])
+            raise
+        return keep(ctx, message, emission)
+
+    return awaited if is_async else called
 
 
 def _sent(emission: Any, message: Any) -> Message | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from catenary.shared.component import SharedComponent
+from catenary.shared.component import REFERENCE, SharedComponent
+from catenary.shared.health import Health
 from catenary.shared.pool import SharedResources
 from catenary.shared.resource import ConnectionStatus, SharedResource
 
-__all__ = ["ConnectionStatus", "SharedComponent", "SharedResource", "SharedResources"]
+__all__ = ["REFERENCE", "ConnectionStatus", "Health", "SharedComponent", "SharedResource", "SharedResources"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, cast
 
 from catenary.component import Component, ConfigT
 from catenary.errors import ResourceError
+from catenary.events import ConnectionChanged, deliver
 from catenary.load.decode import extra_of
 from catenary.shared.resource import ResourceT, SharedResource
 
@@ -18,12 +19,18 @@ if TYPE_CHECKING:
 
     from catenary.chain import Chain
     from catenary.component import Context
+    from catenary.engine import Engine
+    from catenary.shared.resource import ConnectionStatus
 
 REFERENCE: Final = "ref://"
+"""What the address begins with of a connection that is borrowed."""
 
 
 class SharedComponent(Component[ConfigT], Generic[ConfigT, ResourceT]):
     """Base of a component that connects to something, or borrows the connection of another node.
+
+    A connection that broke is made again in the background, with waits between the tries that grow from 1 to 30
+    seconds; each try also begins the 30 seconds anew in which who uses it gets the error at once.
 
     One option is made with `option(ref="primary")`: the address. Given as `ref://ID`, the connection is that of the
     node `ID` of the same chain, else of the engine's shared resource `ID`. The owner opens and closes it; who borrows
@@ -31,9 +38,14 @@ class SharedComponent(Component[ConfigT], Generic[ConfigT, ResourceT]):
 
     Attributes:
         lends: The class of the connection. What is borrowed must be an instance of it.
+        borrows: Another class that what it refers to must lend, where it works with that and lends its own all the
+            same; `None` where it hands on what it borrows.
+        host_names: What may stand behind `ref://` for something of the host program.
     """
 
     lends: ClassVar[type] = object
+    borrows: ClassVar[type | None] = None
+    host_names: ClassVar[frozenset[str]] = frozenset()
     opens_first = True
     shared: SharedResource[ResourceT]
     """The connection of this node; nobody uses it when the node borrows."""
@@ -46,7 +58,15 @@ class SharedComponent(Component[ConfigT], Generic[ConfigT, ResourceT]):
         """Close the connection."""
 
     def check(self, resource: ResourceT) -> Awaitable[None] | None:
-        """Raise when the connection is broken. Called when somebody asks for it."""
+        """Raise when the connection is broken. Called when somebody asks for it, and by the health loop."""
+
+    async def broke(self, ctx: Context, resource: ResourceT, error: Exception) -> None:
+        """Tell that a connection turned out broken while it was used, a borrowed one too.
+
+        It is given up, the next use makes another one, and until then it is tried again in the background. Nothing
+        happens when another one has taken its place already.
+        """
+        await self.lender(ctx.chain).shared.drop(error, resource=resource)
 
     # Using a connection
 
@@ -82,7 +102,7 @@ class SharedComponent(Component[ConfigT], Generic[ConfigT, ResourceT]):
         """
         found: SharedComponent[Any, Any] = self
         passed: list[SharedComponent[Any, Any]] = []
-        while (name := found.reference) is not None:
+        while (name := found.reference) is not None and (found is self or found.borrows is None):
             passed.append(found)
             named, chain = _named(name, chain)
             if problem := misfit(name, type(named), self):
@@ -100,13 +120,19 @@ class SharedComponent(Component[ConfigT], Generic[ConfigT, ResourceT]):
         """Get ready; connect when the engine connects at load. Who overrides it calls it too."""
         engine = ctx.chain.engine
         self.shared = SharedResource(
-            partial(self.connect, ctx), self.disconnect, self.check, engine.clock, blocking=self.blocking
+            partial(self.connect, ctx),
+            self.disconnect,
+            self.check,
+            engine.clock,
+            blocking=self.blocking,
+            told=partial(_publish, engine, ctx.chain_id, ctx.node_id),
+            mask=engine.masker.text,
         )
         if not inspect.iscoroutinefunction(self.disconnect):
             self.close = cast("Any", self._close_now)  # what needs no loop to be closed is closed without one
         if self.reference is not None:
             _look_in_chain(self, ctx.chain)
-        elif engine.connects_at_load:
+        elif engine.connects_at_load and not self.brings_in:  # an endpoint that cannot connect is tried again
             engine.shared.connect_at_load(self.shared, is_async=inspect.iscoroutinefunction(self.connect))
 
     async def close(self) -> None:
@@ -118,16 +144,33 @@ class SharedComponent(Component[ConfigT], Generic[ConfigT, ResourceT]):
         self.shared.close_now()
 
 
+def _publish(engine: Engine, chain_id: str, node_id: str, status: ConnectionStatus) -> None:
+    """Tell those who listen to the engine how a connection is."""
+    listeners = engine.bus.listeners
+    if listeners:
+        changed = ConnectionChanged(
+            seq=0,
+            timestamp=engine.clock.time_ms(),
+            run_id="",
+            chain_id=chain_id,
+            node_id=node_id,
+            state=status.state,
+            error=status.error,
+        )
+        deliver(changed, listeners)
+
+
 def misfit(name: str, found: type[Component[Any]], borrower: SharedComponent[Any, Any]) -> ResourceError | None:
     """Give why a component cannot borrow from what a name stands for; `None` when it can."""
     lends: type | None = getattr(found, "lends", None)
     if lends is None:
         return ResourceError(f"not SharedNode id={name}", hint="the node has no connection that others could use")
-    if issubclass(lends, borrower.lends):
+    wanted = borrower.borrows or borrower.lends
+    if issubclass(lends, wanted):
         return None
     return ResourceError(
         f"node resource id={name} is incompatible",
-        hint=f"it is a {_kind(found)}, and {_kind(type(borrower))} needs {borrower.lends.__name__}",
+        hint=f"it is a {_kind(found)}, and {_kind(type(borrower))} needs {wanted.__name__}",
     )
 
 
@@ -145,6 +188,9 @@ def _named(name: str, chain: Chain) -> tuple[Component[Any], Chain]:
     component = step.component if step is not None else None
     if isinstance(component, SharedComponent):
         return cast("SharedComponent[Any, Any]", component), chain
+    endpoint = chain.engine.endpoint_named(name, chain.id)
+    if endpoint is not None:
+        return endpoint, chain
     found = chain.engine.shared.find(name)
     if found is not None:
         return found

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from catenary.errors import ChainInvalid, EngineError, Problem, ResourceError
+from catenary.errors import ChainInvalid, EngineError, Problem
 from catenary.shared.component import SharedComponent, running_loop
-from catenary.shared.resource import ConnectionStatus
+from catenary.shared.health import Health, statuses_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,21 +17,31 @@ if TYPE_CHECKING:
     from catenary.chain import Chain
     from catenary.component import Component
     from catenary.definition import NodeDefinition
+    from catenary.endpoints.standalone import Alone
     from catenary.engine import Engine
-    from catenary.life.pool import Source
+    from catenary.jsontext import Json
+    from catenary.life.pool import Source, Uses
     from catenary.load import Document, Settings
-    from catenary.shared.resource import SharedResource
-
-    Built = tuple[NodeDefinition, Component[Any]]
+    from catenary.load.build import Assembly
+    from catenary.load.endpoints import BuiltEndpoint
+    from catenary.shared.resource import ConnectionStatus, SharedResource
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One shared resource: the chain of a single node that holds it."""
+    """One shared resource: the chain of a single node that holds it.
+
+    Attributes:
+        value: What it was read of, with all that is beside it, as plain values.
+        fingerprint: The same for two whose settings are the same.
+    """
 
     node: NodeDefinition
     component: SharedComponent[Any, Any]
     chain: Chain
+    value: Json
+    file: str
+    fingerprint: str = field(repr=False)
 
 
 class SharedResources:
@@ -42,6 +52,7 @@ class SharedResources:
         self._entries: dict[str, _Entry] = {}
         self._declared: dict[str, type[Component[Any]]] = {}
         self._waiting: list[SharedResource[Any]] = []
+        self._retired: list[Chain] = []
         self._checking: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -50,25 +61,24 @@ class SharedResources:
     def load(self, source: Source) -> list[str]:
         """Load shared resources: a definition like that of a chain, whose nodes are the connections to share.
 
+        Its endpoints stand alone, as those of `engine.endpoints.add`; endpoints of chains may borrow their servers.
+
         Args:
             source: As for `Engine.load`. Connections between its nodes mean nothing.
 
         Returns:
-            The ids, by which chains say `ref://ID`.
+            The ids, by which chains say `ref://ID`: those of the nodes, then those of the endpoints.
 
         Raises:
             ChainInvalid: When it has errors, or a node is of a kind that cannot be shared; nothing is loaded then.
             EngineError: When there is a resource with one of the ids already; `reload` replaces it.
         """
-        entries = self._made(source)
-        for entry in entries:
-            if entry.node.id in self._entries:
-                self._close_now(entries)
-                raise EngineError(
-                    f"duplicate node id:{entry.node.id}", hint="use engine.shared.reload(...) to replace it"
-                )
-        self._entries.update((entry.node.id, entry) for entry in entries)
-        return [entry.node.id for entry in entries]
+        entries, alone = self._made(source)
+        ids = [*(entry.node.id for entry in entries), *(one.id for one in alone)]
+        taken = [name for name in ids if name in self._entries or self._engine.stands_alone(name)]
+        self._refuse(entries, taken, "use engine.shared.reload(...) to replace it")
+        self._put(entries, alone)
+        return ids
 
     def declare(self, source: Source) -> list[Problem]:
         """Have chains checked as if these were loaded. Nothing is opened, and no chain can borrow them.
@@ -85,15 +95,16 @@ class SharedResources:
         from catenary.load import Document, read
 
         document = source if isinstance(source, Document) else read(source)
-        nodes, problems = self._built(document, self._engine.settings_for(document))
-        self._declared.update((node.id, type(component)) for node, component in nodes)
-        return problems
+        built = self._built(document, self._engine.settings_for(document))
+        self._declared.update((node.id, type(component)) for node, component in built.nodes)
+        self._declared.update((one.definition.id, type(one.component)) for one in built.endpoints)
+        return built.problems
 
     async def reload(self, source: Source, id: str | None = None) -> list[str]:  # noqa: A002 - the node's own word
         """Replace shared resources, or load those that are not there yet.
 
-        Who uses a connection at this moment keeps it until it is given back; the next use is of the new one. When
-        the source has errors, everything stays as it is.
+        Who uses a connection at this moment keeps it until it is given back; the next use is of the new one. An
+        endpoint with the same configuration goes on running. When the source has errors, everything stays as it is.
 
         Args:
             source: As for `load`.
@@ -103,15 +114,55 @@ class SharedResources:
             ChainInvalid: As for `load`.
             EngineError: When the source has no node with this id.
         """
-        entries = self._made(source, id)
-        if id is not None and not entries:
+        entries, alone = self._made(source, id)
+        if id is not None and not entries and not alone:
             raise EngineError(f"node id={id} not found", hint="the source has no node with this id")
+        taken = [entry.node.id for entry in entries if self._engine.stands_alone(entry.node.id)]
+        taken += [one.id for one in alone if one.id in self._entries]
+        self._refuse(entries, taken, "it is a node here and an endpoint there; take another id")
         old = [self._entries.get(entry.node.id) for entry in entries]
-        self._entries.update((entry.node.id, entry) for entry in entries)
+        self._put(entries, alone)
         for entry in old:
             if entry is not None:
                 await entry.chain.close()
-        return [entry.node.id for entry in entries]
+        return [*(entry.node.id for entry in entries), *(one.id for one in alone)]
+
+    def remake(self, uses: Uses | None = None) -> list[Problem]:
+        """Make the connections anew whose settings have changed, see `Engine.reload_all`; with errors they stay.
+
+        Args:
+            uses: Not `None` when a component type is replaced by another chain, which no connection is.
+
+        Returns:
+            What is wrong with those that could not be made.
+        """
+        from catenary.load import read
+
+        problems: list[Problem] = []
+        for name, before in list(self._entries.items()) if uses is None else ():
+            document = read(cast("dict[str, Json]", before.value), file=before.file)
+            try:
+                (entry,), _ = self._built_of(document, name)
+                if entry.fingerprint == before.fingerprint:
+                    continue
+                self._open(document, [entry])
+            except ChainInvalid as error:
+                problems += error.problems
+                continue
+            self._entries[name] = entry
+            self._retired = [one for one in self._retired if not one.is_closed] + [before.chain]
+            before.chain.retire()
+        return list(dict.fromkeys(problems))
+
+    def _refuse(self, entries: list[_Entry], taken: list[str], hint: str) -> None:
+        if taken:
+            self._close_now(entries)
+            raise EngineError(f"duplicate node id:{taken[0]}", hint=hint)
+
+    def _put(self, entries: list[_Entry], alone: list[Alone]) -> None:
+        self._entries.update((entry.node.id, entry) for entry in entries)
+        if alone:
+            self._engine.endpoints.put(*alone)
 
     async def remove(self, id: str) -> None:  # noqa: A002 - the node's own word
         """Take a shared resource out and close it; who uses it at this moment keeps it until it is given back.
@@ -174,16 +225,12 @@ class SharedResources:
 
         This connects nothing. A reference that leads nowhere is `disconnected`, with the reason.
         """
-        found: dict[str, ConnectionStatus] = {}
-        for instance in chain.instances:
-            component: Any = instance.component
-            if isinstance(component, SharedComponent):
-                try:
-                    lender = cast("SharedComponent[Any, Any]", component.lender(chain))
-                    found[instance.node_id] = lender.shared.status
-                except ResourceError as error:
-                    found[instance.node_id] = ConnectionStatus("disconnected", str(error))
-        return found
+        return statuses_of(chain)
+
+    def health(self) -> Health:
+        """Give how the connections of the engine and of all its chains are; this connects nothing."""
+        chains = {chain.id: statuses_of(chain) for chain in self._engine.chains.values()}
+        return Health(self.statuses(), {name: found for name, found in chains.items() if found})
 
     # Connecting
 
@@ -217,12 +264,15 @@ class SharedResources:
     async def check(self) -> dict[str, ConnectionStatus]:
         """Look whether the connections work, and make those again that do not; those not in use stay so.
 
+        Connections that nodes of chains own are looked at too.
+
         Returns:
-            How each is afterwards, by id.
+            How each shared resource is afterwards, by id.
         """
-        for entry in list(self._entries.values()):
-            if entry.component.reference is None:
-                await entry.component.shared.check()
+        found: list[Any] = [entry.component for entry in self._entries.values()]
+        found += [instance.component for chain in self._engine.chains.values() for instance in chain.instances]
+        owners = [cast("SharedComponent[Any, Any]", one) for one in found if isinstance(one, SharedComponent)]
+        await asyncio.gather(*(one.shared.check() for one in owners if one.reference is None))
         return self.statuses()
 
     def check_every(self, seconds: float) -> Callable[[], None]:
@@ -257,6 +307,8 @@ class SharedResources:
         while self._entries:
             _, entry = self._entries.popitem()
             await entry.chain.close()
+        while self._retired:
+            await self._retired.pop().close()
 
     def _entry(self, id: str) -> _Entry:  # noqa: A002 - the node's own word
         entry = self._entries.get(id)
@@ -265,34 +317,45 @@ class SharedResources:
             raise EngineError(f"node resource not found id={id}", hint=f"the shared resources are: {known}")
         return entry
 
-    def _made(self, source: Source, only: str | None = None) -> list[_Entry]:
-        from catenary.load import Document, environment_of, read
+    def _made(self, source: Source, only: str | None = None) -> tuple[list[_Entry], list[Alone]]:
+        from catenary.load import Document, read
 
-        engine = self._engine
         if self._closed:
             raise EngineError("the engine is closed", hint="make another engine")
         document = source if isinstance(source, Document) else read(source)
+        entries, endpoints = self._built_of(document, only)
+        self._open(document, entries)
+        return entries, self._engine.endpoints.made_of(document, endpoints) if endpoints else []
+
+    def _built_of(self, document: Document, only: str | None) -> tuple[list[_Entry], list[BuiltEndpoint]]:
+        """Make what a document has, or the one thing with an id; nothing is opened."""
+        from catenary.load import environment_of
+        from catenary.load.endpoints import fingerprint_of
+
+        engine = self._engine
         settings = engine.settings_for(document)
-        nodes, problems = self._built(document, settings)
-        if any(problem.severity == "error" for problem in problems):
-            raise ChainInvalid(problems, file=document.file)
+        built = self._built(document, settings)
+        if any(problem.severity == "error" for problem in built.problems):
+            raise ChainInvalid(built.problems, file=document.file)
         environment = environment_of(document.definition, settings)
         entries: list[_Entry] = []
-        for node, component in nodes:
+        for node, component in built.nodes:
             if only in {None, node.id}:
                 chain = self._chain(document, node, component, environment)
-                entries.append(_Entry(node, cast("SharedComponent[Any, Any]", component), chain))
-        self._open(document, entries)
-        return entries
+                fingerprint = fingerprint_of(component, node.configuration, environment)
+                shared = cast("SharedComponent[Any, Any]", component)
+                entries.append(_Entry(node, shared, chain, document.value, document.file, fingerprint))
+        return entries, [one for one in built.endpoints if only in {None, one.definition.id}]
 
-    def _built(self, document: Document, settings: Settings) -> tuple[list[Built], list[Problem]]:
+    def _built(self, document: Document, settings: Settings) -> Assembly:
         """Make the components; a connection is needed by none of them, so that all count as reached."""
-        from catenary.load import build
+        from catenary.load import assemble
 
-        nodes, found = build(document, self._engine.registry, settings)
-        problems = [problem for problem in found if problem.code != "chain.unreachable-node"]
-        problems += [_not_shared(document, node) for node, one in nodes if not isinstance(one, SharedComponent)]
-        return nodes, sorted(problems, key=lambda problem: (problem.line, problem.column))
+        made = assemble(document, self._engine.registry, settings, stands_alone=True)
+        moot = {"chain.unreachable-node"} | ({"chain.no-nodes"} if made.endpoints else set[str]())
+        problems = [problem for problem in made.problems if problem.code not in moot]
+        problems += [_not_shared(document, node) for node, one in made.nodes if not isinstance(one, SharedComponent)]
+        return replace(made, problems=sorted(problems, key=lambda problem: (problem.line, problem.column)))
 
     def _chain(self, document: Document, node: NodeDefinition, component: Any, environment: Any) -> Chain:
         from catenary.chain import Chain
@@ -301,7 +364,9 @@ class SharedResources:
             document.definition, nodes=(node,), connections=(), rule_chain_connections=(), first_node_index=0
         )
         limits = self._engine.defaults.limits_of(definition)
-        return Chain(self._engine, document.definition.id, definition, [(node, component)], environment, limits)
+        chain = Chain(self._engine, document.definition.id, definition, [(node, component)], environment, limits)
+        chain.gate.loop = running_loop()
+        return chain
 
     def _open(self, document: Document, entries: list[_Entry]) -> None:
         for entry in entries:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
-from catenary.errors import EngineError
+from catenary.errors import EngineError, TooSlow
+from catenary.reasons import reason_of
+from catenary.shared.reconnecting import Reconnecting
+from catenary.waiting import awaited
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -22,6 +25,9 @@ ConnectionState: TypeAlias = Literal["none", "connected", "reconnecting", "disco
 
 RETRY_AFTER_S: Final = 30.0
 """For how long after a failed connect the same error is given without another try, in seconds."""
+
+CHECK_TIMEOUT_S: Final = 10.0
+"""A connection that does not answer a check within so many seconds is broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,8 @@ class SharedResource(Generic[ResourceT]):
         check: Raises when the connection is broken; `def` or `async def`.
         clock: Tells when another try may be made.
         blocking: True when a `def connect` waits: where an event loop runs, it is called in a thread.
+        told: Is called with the status whenever it has changed, in the task or thread that changed it.
+        mask: Gives the text of an error without the secrets in it.
     """
 
     def __init__(
@@ -67,6 +75,8 @@ class SharedResource(Generic[ResourceT]):
         clock: Clock,
         *,
         blocking: bool = False,
+        told: Callable[[ConnectionStatus], None] | None = None,
+        mask: Callable[[str], str] = str,
     ) -> None:
         self._connect = connect
         self._disconnect = disconnect
@@ -80,16 +90,26 @@ class SharedResource(Generic[ResourceT]):
         self._was_connected = False
         self._closed = False
         self._gate = Lock()
+        self._again = Reconnecting(self._connect_again, clock)
+        self._tell = told
+        self._last_told = ConnectionStatus("none")
+        self._mask = mask
 
     @property
     def status(self) -> ConnectionStatus:
         """How the connection is; reading it connects nothing."""
-        error = str(self._failure) if self._failure else ""
+        failure = self._failure
+        error = self._mask(reason_of(failure)) if failure else ""
         if self._held is not None:
             return ConnectionStatus("connected")
-        if self._opening is not None and (self._was_connected or error):
+        if self._again.is_active or (self._opening is not None and (self._was_connected or error)):
             return ConnectionStatus("reconnecting", error)
         return ConnectionStatus("disconnected" if error or self._was_connected else "none", error)
+
+    def _tell_change(self) -> None:
+        if self._tell is not None and (status := self.status) != self._last_told:
+            self._last_told = status
+            self._tell(status)
 
     # Using it
 
@@ -129,28 +149,53 @@ class SharedResource(Generic[ResourceT]):
             pass
 
     async def check(self) -> ConnectionStatus:
-        """Look whether the connection works, and make it again when it does not. One that is not there stays so."""
+        """Look whether the connection works, and make it again when it does not, or could not be made.
+
+        One that nobody has asked for stays so: who is not ready is sent no messages, which alone would ask again. A
+        look that takes longer than 10 seconds counts as a broken connection.
+        """
         held = self._held
         if held is None:
+            if self._failure is not None and not self._again.is_active:
+                with suppress(Exception):  # it is in the status
+                    await self.connect()
             return self.status
         try:
-            await _finished(self._check(held.resource))
+            await self._checked(held.resource)
         except Exception as error:
-            await self.drop(error)
+            await self.drop(error, resource=held.resource)
             try:
                 await self.connect()
             except Exception:  # it is in the status, and the next one to use it is told
                 return self.status
         return self.status
 
-    async def drop(self, error: Exception | None = None) -> None:
+    async def _checked(self, resource: ResourceT) -> None:
+        if self._blocking and not inspect.iscoroutinefunction(self._check):
+            checking: Awaitable[Any] | None = asyncio.to_thread(self._check, resource)
+        else:
+            checking = self._check(resource)
+        try:
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
+                await _finished(checking)
+        except TimeoutError as error:
+            raise TooSlow(f"the connection did not answer within {CHECK_TIMEOUT_S:g} s", retryable=True) from error
+
+    async def drop(self, error: Exception | None = None, *, resource: ResourceT | None = None) -> None:
         """Give the connection up, so that the next use makes another one; who uses it at this moment keeps it.
 
         Args:
-            error: Why it is of no use any more; for the status.
+            error: Why it is of no use any more; it is made again in the background then.
+            resource: The connection that is of no use; when another one has taken its place, nothing happens.
         """
+        held = self._held
+        if resource is not None and (held is None or held.resource is not resource):
+            return
         held = self._retired()
         self._failure, self._failed_at = error, float("-inf")
+        if error is not None and not self._closed:
+            self._again.begin()
+        self._tell_change()
         if held is not None:
             await self._disconnected(held)
 
@@ -158,17 +203,22 @@ class SharedResource(Generic[ResourceT]):
 
     async def close(self) -> None:
         """Close the connection, once the last one who uses it has given it back. May be awaited again."""
-        self._closed = True
-        held = self._retired()
+        held = self._closed_down()
         if held is not None:
             await _finished(self._disconnect(held.resource))
 
     def close_now(self) -> None:
         """Close the connection without an event loop, as `close` does; its `disconnect` must be a plain `def`."""
-        self._closed = True
-        held = self._retired()
+        held = self._closed_down()
         if held is not None:
             self._disconnect_now(held.resource)
+
+    def _closed_down(self) -> _Held[ResourceT] | None:
+        self._closed = True
+        self._again.end()
+        held = self._retired()
+        self._tell_change()
+        return held
 
     def _retired(self) -> _Held[ResourceT] | None:
         """Take the connection out. Returns: the connection when nobody uses it, so that it is to be closed."""
@@ -187,9 +237,9 @@ class SharedResource(Generic[ResourceT]):
 
     # Taking and giving back
 
-    async def _taken(self) -> _Held[ResourceT]:
+    async def _taken(self, *, at_once: bool = False) -> _Held[ResourceT]:
         while True:
-            held, mine, others = self._next()
+            held, mine, others = self._next(at_once=at_once)
             if held is not None:
                 return held
             if mine is None:
@@ -197,7 +247,10 @@ class SharedResource(Generic[ResourceT]):
                 await asyncio.wrap_future(others)  # whoever connects may be at it in another thread
                 continue
             try:
-                self._keep(await self._made())
+                self._tell_change()
+                made = await self._made()
+                if not self._keep(made):
+                    await _finished(self._disconnect(made))
             except Exception as error:
                 self._note_failure(error)
                 raise
@@ -214,14 +267,24 @@ class SharedResource(Generic[ResourceT]):
                 others.result()
                 continue
             try:
-                self._keep(self._made_now())
+                self._tell_change()
+                made = self._made_now()
+                if not self._keep(made):
+                    self._disconnect_now(made)
             except Exception as error:
                 self._note_failure(error)
                 raise
             finally:
                 self._opened(mine)
 
-    def _next(self) -> tuple[_Held[ResourceT] | None, Future[None] | None, Future[None] | None]:
+    async def _connect_again(self) -> None:
+        """Connect in the background, whenever the last try was."""
+        if self._given_back(await self._taken(at_once=True)):
+            raise EngineError("the connection is closed, because its owner is")
+
+    def _next(
+        self, *, at_once: bool = False
+    ) -> tuple[_Held[ResourceT] | None, Future[None] | None, Future[None] | None]:
         """Give the connection; or a future of one's own, who has to connect then; or that of who connects already."""
         with self._gate:
             if self._closed:
@@ -231,7 +294,8 @@ class SharedResource(Generic[ResourceT]):
                 return self._held, None, None
             if self._opening is not None:
                 return None, None, self._opening
-            if self._failure and self._clock.monotonic() - self._failed_at < RETRY_AFTER_S:
+            waits = not at_once and self._clock.monotonic() - self._failed_at < RETRY_AFTER_S
+            if self._failure and waits:
                 raise self._failure.with_traceback(None)
             mine = self._opening = Future()
             mine.set_running_or_notify_cancel()  # so that nobody who waits for it can cancel it
@@ -240,14 +304,23 @@ class SharedResource(Generic[ResourceT]):
     def _opened(self, mine: Future[None]) -> None:
         self._opening = None
         mine.set_result(None)
+        self._tell_change()
 
-    def _keep(self, resource: ResourceT) -> None:
-        self._held = _Held(resource)
+    def _keep(self, resource: ResourceT) -> bool:
+        """Hold the connection from now on. Returns: False when its owner was closed while it was made."""
+        with self._gate:
+            if self._closed:
+                return False
+            self._held = _Held(resource)
         self._was_connected = True
         self._failure = None
+        self._again.end()
+        return True
 
     def _note_failure(self, error: Exception) -> None:
         self._failure, self._failed_at = error, self._clock.monotonic()
+        if self._was_connected and not self._closed:
+            self._again.begin()
 
     def _given_back(self, held: _Held[ResourceT]) -> bool:
         """Take note that a use is over. Returns: whether the connection is to be closed."""
@@ -260,7 +333,7 @@ class SharedResource(Generic[ResourceT]):
             made: Any = await asyncio.to_thread(self._connect)
         else:
             made = self._connect()
-        return await made if inspect.isawaitable(made) else made
+        return await awaited(made) if inspect.isawaitable(made) else made
 
     def _made_now(self) -> ResourceT:
         if inspect.iscoroutinefunction(self._connect):
@@ -280,4 +353,4 @@ class SharedResource(Generic[ResourceT]):
 
 async def _finished(result: Awaitable[None] | None) -> None:
     if result is not None:
-        await result
+        await awaited(result)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from catenary.jsontext import Json, dumps_in_order, loads
 from catenary.message import Message
+from catenary.reasons import reason_of
 from catenary.recording import Visit
-from catenary.relation import NodeFailure
+from catenary.relation import LATE, NodeFailure
 from catenary.runtime.ends import NOTHING, End
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 # Not null: a text with a null is written slowly, for it may stand for a number that is none.
 _OPEN: Final = -1
 _NO_ERROR: Final = 0
+_LATE: Final = 2
 
 
 def to_text(value: Json) -> str:
@@ -138,11 +140,13 @@ def _visit_in(parts: list[Json], messages: list[Message]) -> Visit:
 
 
 def _end_out(end: End, messages: _Messages) -> list[Json]:
-    error = _NO_ERROR if end.error is None else str(end.error) or type(end.error).__name__
-    return [end.node_id, str(end.relation), messages.add(end.message), error, end.gated, end.is_silent]
+    error = _NO_ERROR if end.error is None else reason_of(end.error)
+    kind = _LATE if end.is_late else end.is_silent
+    return [end.node_id, str(end.relation), messages.add(end.message), error, end.gated, kind]
 
 
 def _end_in(parts: list[Json], messages: list[Message]) -> End:
-    node_id, relation, message, error, gated, is_silent = parts
+    node_id, relation, message, error, gated, kind = parts
     cause = None if error == _NO_ERROR else NodeFailure(error)
-    return End(node_id, NOTHING if is_silent else relation, messages[int(message)], cause, gated)
+    way = LATE if kind == _LATE else NOTHING if kind else relation
+    return End(node_id, way, messages[int(message)], cause, gated)

@@ -52,6 +52,7 @@ VERSIONS: Final[Migrations] = [
         "CREATE INDEX pauses_by_owner ON pauses (owner, state)",
     ],
     ["CREATE TABLE paused_joins (run_id TEXT PRIMARY KEY, body TEXT NOT NULL)"],
+    ["ALTER TABLE pauses ADD COLUMN refusal TEXT NOT NULL DEFAULT ''"],
 ]
 _KEPT_MS: Final = 30 * 24 * 3600 * 1000
 _WHERE: Final = "run_id = ? AND node_id = ? AND visit = ?"
@@ -67,6 +68,7 @@ class StoredPause:
         state: What became of it.
         owner: Who holds the run.
         answer: The answer, once there is one.
+        refusal: Why the node took the last answer that it refused for none; empty if it refused none.
         resumed_as: The run in which it went on.
         chain: The chain as written, and the folders its templates may read.
     """
@@ -75,6 +77,7 @@ class StoredPause:
     state: StoredState
     owner: str
     answer: Answer | None
+    refusal: str
     resumed_as: str
     chain: dict[str, Any]
 
@@ -115,10 +118,10 @@ class PauseStore:
         return self._owner
 
     def open(self, pause: Pause, chain: Chain) -> Future[None]:
-        """Write down that a node waits."""
+        """Write down that a node waits; nobody holds the run of one that keeps something."""
         fingerprint, text = self._text_of(chain)
-        body = dumps(pause.to_dict())
-        owner = self.owner.name
+        body = dumps(pause.to_record())
+        owner = self.owner.name if pause.kept is None else ""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR IGNORE INTO paused_chains VALUES (?, ?)", (fingerprint, text))
@@ -168,11 +171,34 @@ class PauseStore:
         )
         return [((row["run_id"], row["node_id"], row["visit"]), _answer(row["answer"])) for row in rows]
 
+    def refuse(self, key: Key, reason: str) -> Future[bool]:
+        """Give an answer back that the node takes for none: it waits for another one."""
+        sql = f"""UPDATE pauses SET state = 'open', answer = NULL, refusal = ?, changed_ms = ?
+            WHERE {_WHERE} AND state = 'answered'"""
+        return self._update(sql, (reason, _now(), *key))
+
     def close(self) -> None:
         """Let go of the runs that this process holds: others may go on with those that wait."""
         if self._owner is not None:
             self._owner.close()
             self._owner = None
+
+    # What a node does that is run again with the answer
+
+    def claim_parked(self, stored: StoredPause, answer: Answer, run_id: str) -> Future[bool]:
+        """Take a question of a run that is over. The result says whether nobody else did.
+
+        One that a process has taken and is gone since can be taken again.
+        """
+        sql = f"""UPDATE pauses SET state = 'answered', answer = ?, resumed_as = ?, owner = ?, changed_ms = ?
+            WHERE {_WHERE} AND owner = ? AND state = ?"""
+        values = (dumps(answer.to_dict()), run_id, self.owner.name, _now(), *stored.pause.key)
+        return self._update(sql, (*values, stored.owner, stored.state))
+
+    def keep_parked(self, pause: Pause) -> Future[bool]:
+        """Write down what a node keeps."""
+        sql = f"UPDATE pauses SET body = ?, changed_ms = ? WHERE {_WHERE}"
+        return self._update(sql, (dumps(pause.to_record()), _now(), *pause.key))
 
     # What whoever answers does
 
@@ -181,8 +207,12 @@ class PauseStore:
         return self._select("run_id = ? AND node_id = ? AND (? IS NULL OR visit = ?)", (run_id, node_id, visit, visit))
 
     def waiting(self) -> list[StoredPause]:
-        """Give all pauses that wait for an answer, the first one first."""
-        return self._select("state = 'open'", ())
+        """Give all pauses that wait for an answer, the first one first.
+
+        Those are among them that were answered and whose process ended before it was done with the answer.
+        """
+        found = self._select("state IN ('open', 'answered')", ())
+        return [one for one in found if one.state == "open" or not self.is_held(one)]
 
     def matching(self, prefix: str) -> list[str]:
         """Give the ids of the runs with pauses that begin with a text."""
@@ -216,7 +246,7 @@ class PauseStore:
             others = _rows(
                 connection, "run_id = ? AND owner = ? AND state IN ('open', 'answered')", key[0], stored.owner
             )
-            moved = [(row["key"], one) for row in others if not (one := _stored(row)).pause.inside]
+            moved = [(row["key"], one) for row in others if _moves((one := _stored(row)).pause)]
             for row_key, _ in moved:
                 connection.execute(move, (run_id, _now(), row_key))
             kept = connection.execute("SELECT body FROM paused_joins WHERE run_id = ?", (key[0],)).fetchone()
@@ -242,6 +272,11 @@ class PauseStore:
         return known
 
 
+def _moves(pause: Pause) -> bool:
+    """Tell whether a question waits again in the run that goes on with another one."""
+    return not pause.inside and pause.kept is None
+
+
 @contextmanager
 def _told(key: Key) -> Generator[None]:
     """Tell in the log of a store that is closed too early: what nobody waits for must not disturb a run."""
@@ -260,7 +295,7 @@ def _prune(connection: sqlite3.Connection) -> None:
 
 def _rows(connection: sqlite3.Connection, where: str, *values: Any) -> list[sqlite3.Row]:
     return connection.execute(
-        f"""SELECT key, state, owner, answer, resumed_as, pauses.body, paused_chains.body AS chain_body
+        f"""SELECT key, state, owner, answer, refusal, resumed_as, pauses.body, paused_chains.body AS chain_body
         FROM pauses JOIN paused_chains ON fingerprint = chain WHERE {where} ORDER BY key""",
         values,
     ).fetchall()
@@ -272,6 +307,7 @@ def _stored(row: sqlite3.Row) -> StoredPause:
         row["state"],
         row["owner"],
         _answer(row["answer"]) if row["answer"] else None,
+        row["refusal"],
         row["resumed_as"],
         _values(row["chain_body"]),
     )

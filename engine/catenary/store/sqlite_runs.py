@@ -106,19 +106,7 @@ class SqliteRuns:
 
     def runs(self, query: Query) -> list[RunSummary]:
         """Give the runs that a query asks for, the newest first."""
-        wanted: list[tuple[str, Any]] = []
-        if query.chain:
-            wanted.append(("chain_id = ?", query.chain))
-        if query.since_ms is not None:
-            wanted.append(("started_ms >= ?", query.since_ms))
-        if query.before_ms is not None:
-            wanted.append(("started_ms <= ?", query.before_ms))
-        if query.status:  # what a run that is written as one of two is, only a look at each can tell
-            is_open = query.status in {"running", "interrupted"}
-            if query.status in {"paused", "resumed"}:
-                wanted.append(("(status = 'running' OR status = ?)", "paused"))
-            else:
-                wanted.append(("status = ?", "running" if is_open else query.status))
+        wanted = _conditions(query)
         where = f"WHERE {' AND '.join(part for part, _ in wanted)}" if wanted else ""
         found: list[RunSummary] = []
         with self.database.reader() as connection:
@@ -312,6 +300,23 @@ def _status(row: sqlite3.Row, store: Path) -> Any:
     if not is_there(store, row["process"]):
         return "paused" if waits == _CAN_GO_ON else "interrupted"
     return "paused" if waits else status
+
+
+def _conditions(query: Query) -> list[tuple[str, Any]]:
+    """Give what a query asks of the rows, each with its value: too many rows rather than too few."""
+    wanted: list[tuple[str, Any]] = []
+    if query.chain:
+        wanted.append(("chain_id = ?", query.chain))
+    if query.since_ms is not None:
+        wanted.append(("started_ms >= ?", query.since_ms))
+    if query.before_ms is not None:
+        wanted.append(("started_ms <= ?", query.before_ms))
+    if query.status in {"paused", "resumed"}:  # which of the two a run is, only a look at it can tell
+        wanted.append(("(status = 'running' OR status = ?)", "paused"))
+    elif query.status:
+        is_open = query.status in {"running", "interrupted"}
+        wanted.append(("status = ?", "running" if is_open else query.status))
+    return wanted
 
 
 def _summary(row: sqlite3.Row, store: Path) -> RunSummary:

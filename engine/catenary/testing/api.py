@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import parse_qsl
 
+from catenary.http.asgi import BREAK_OFF, headers_of, read_body, send_head, send_piece, watch_disconnect
 from catenary.jsontext import Json, dumps, loads
-from catenary.testing.asgi import BREAK_OFF, headers_of, read_body, send_head, send_piece, watch_disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

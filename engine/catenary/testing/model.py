@@ -1,13 +1,15 @@
-"""A model that answers from a script, over the wire format of OpenAI-compatible services."""
+"""A model that answers from a script, over the wire formats of OpenAI-compatible services and of Anthropic."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from catenary.http.asgi import BREAK_OFF, headers_of, read_body, send_head, send_piece, watch_disconnect
 from catenary.jsontext import Json, dumps, loads
-from catenary.testing.asgi import BREAK_OFF, headers_of, read_body, send_head, send_piece, watch_disconnect
+from catenary.testing.anthropic_wire import message, message_events
 from catenary.testing.replies import Reply
 from catenary.testing.wire import completion, events
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from catenary.http.inprocess import AsgiEvent, AsgiReceive, AsgiSend
 
 _JSON = {"Content-Type": "application/json"}
+_MESSAGES = "/messages"
 _EVENT_STREAM = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
 
 
@@ -49,13 +52,15 @@ class ModelRequest:
 
     @property
     def system_text(self) -> str:
-        """The text of the first system message; empty if none."""
+        """The text of the first system message, or what stands in the place of one; empty if none."""
+        if "system" in self._fields:
+            return _text(self._fields["system"])
         return next((_text(m.get("content")) for m in self.messages if m.get("role") == "system"), "")
 
     @property
     def tools(self) -> list[str]:
         """The names of the tools on offer."""
-        return [tool["function"]["name"] for tool in self._field("tools", [])]
+        return [tool.get("function", tool)["name"] for tool in self._field("tools", [])]
 
     @property
     def is_stream(self) -> bool:
@@ -84,7 +89,7 @@ ReplySource: TypeAlias = "Json | Reply | Callable[[ModelRequest], Json | Reply]"
 
 
 class ScriptedModel:
-    """An ASGI application that answers `POST .../chat/completions` from a script.
+    """An ASGI application that answers `POST .../chat/completions`, and `POST .../messages`, from a script.
 
     A text answers in plain or as a stream, as the request asks for. After the last reply of the script, requests get
     an error that says so, unless there is a `default`. `GET .../models` lists the model.
@@ -94,6 +99,9 @@ class ScriptedModel:
         default: Answers when the script is over.
         model: The name of the model when the request names none.
 
+    Raises:
+        TypeError: When the script is a single reply.
+
     Attributes:
         requests: What came in, in order of arrival.
     """
@@ -101,6 +109,8 @@ class ScriptedModel:
     def __init__(
         self, replies: Iterable[ReplySource] = (), *, default: ReplySource | None = None, model: str = "scripted"
     ) -> None:
+        if isinstance(replies, str | Mapping | Reply) or callable(replies):
+            raise TypeError("a script is a list of replies: ScriptedModel([...]); `default` answers every request")
         self._replies = list(replies)
         self._default = default
         self._model = model
@@ -124,7 +134,7 @@ class ScriptedModel:
         if scope["method"] == "GET" and scope["path"].endswith("/models"):
             models = {"object": "list", "data": [{"id": self._model, "object": "model"}]}
             return await _send_json(send, 200, models)
-        if scope["method"] != "POST" or not scope["path"].endswith("/chat/completions"):
+        if scope["method"] != "POST" or not scope["path"].endswith(("/chat/completions", _MESSAGES)):
             return await _send_json(send, 404, {"error": {"message": f"no such path: {scope['path']}"}})
         request = ModelRequest(scope["path"], headers_of(scope), raw)
         with self._lock:
@@ -160,6 +170,10 @@ class ScriptedModel:
             return BREAK_OFF
         if reply.body is not None or reply.status != 200:
             return await _send_body(send, reply)
+        if request.path.endswith(_MESSAGES):
+            if not request.is_stream:
+                return await _send_plain(send, reply, message(reply, model=model, number=number))
+            return await _send_stream(send, reply, list(message_events(reply, model=model, number=number)))
         if not request.is_stream:
             return await _send_plain(send, reply, completion(reply, model=model, number=number))
         options = request._field("stream_options", {})

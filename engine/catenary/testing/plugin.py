@@ -21,9 +21,13 @@ _CHAIN_TESTS = (".test.yaml", ".test.yml", ".test.json")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a project turn the collecting of chain tests off."""
+    """Let a project turn the collecting of chain tests off, and say what their chains need."""
     text = "collect the tests of chains in files NAME.test.yaml and NAME.test.json"
     parser.addini("catenary_chain_tests", text, type="bool", default=True)
+    parser.addini("catenary_components", "chains that are component types in chain tests: [TYPE=]FILE", type="linelist")
+    parser.addini("catenary_shared", "files with shared resources for chain tests", type="paths")
+    parser.addini("catenary_chains", "chains, and folders of them, that are loaded before chain tests", type="paths")
+    parser.addini("catenary_tools", "Python files whose functions are tools in chain tests", type="paths")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -23,7 +23,7 @@ def failed(outcome: Outcome) -> tuple[str, dict[str, Any]]:
     return end.message.text, dict(end.message.metadata)
 
 
-async def test_the_answer_is_text_with_model_and_tokens(bench) -> None:
+async def test_the_answer_is_text_with_model_and_tokens(bench: Any) -> None:
     bench.load(Reply(text="hello", usage={"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}))
     (end,) = (await bench.say(kept="yes")).ends
     assert (end.relation, end.message.data, end.message.data_type) == ("Success", "hello", "TEXT")
@@ -40,24 +40,24 @@ async def test_the_answer_is_text_with_model_and_tokens(bench) -> None:
     assert "full_content" not in metadata
 
 
-async def test_without_counts_there_are_no_token_keys(bench) -> None:
+async def test_without_counts_there_are_no_token_keys(bench: Any) -> None:
     bench.load(Reply(text="hello", usage={}))
     (end,) = (await bench.say()).ends
     assert not [key for key in end.message.metadata if key.endswith("_tokens")]
 
 
-async def test_reasoning_is_told_beside_the_answer(bench) -> None:
+async def test_reasoning_is_told_beside_the_answer(bench: Any) -> None:
     bench.load(Reply(text="hello", reasoning="be kind"))
     assert (await bench.say()).message.metadata["reasoning_content"] == "be kind"
 
 
-async def test_only_what_the_chain_sets_is_sent(bench) -> None:
+async def test_only_what_the_chain_sets_is_sent(bench: Any) -> None:
     bench.load("ok")
     await bench.say()
     assert bench.model.requests[0].body == {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 
 
-async def test_parameters_are_sent_under_their_names(bench) -> None:
+async def test_parameters_are_sent_under_their_names(bench: Any) -> None:
     params = {
         "temperature": 0,
         "topP": 0.5,
@@ -83,26 +83,26 @@ async def test_parameters_are_sent_under_their_names(bench) -> None:
     }
 
 
-async def test_no_limit_of_tokens_is_sent_for_zero(bench) -> None:
+async def test_no_limit_of_tokens_is_sent_for_zero(bench: Any) -> None:
     bench.load("ok", params={"maxTokens": 0})
     await bench.say()
     assert "max_completion_tokens" not in bench.model.requests[0].body
 
 
-async def test_the_prompt_is_a_template(bench) -> None:
+async def test_the_prompt_is_a_template(bench: Any) -> None:
     bench.load("ok", systemPrompt="You work in ${global.site} on ${msg} for ${who}${missing}.")
     await bench.say("bolts", who="Ada")
     assert bench.last[0] == {"role": "system", "content": "You work in Hull on bolts for Ada."}
 
 
-async def test_a_failing_prompt_is_a_failure(bench) -> None:
+async def test_a_failing_prompt_is_a_failure(bench: Any) -> None:
     bench.load("ok", systemPrompt="Hello ${1 / msg.zero}", messages=[])
     text, metadata = failed(await bench.say({"zero": "x"}, "JSON"))
     assert metadata["errorMsg"] == f"node 'agent': {text}"
     assert not bench.model.requests
 
 
-async def test_url_key_and_model_are_trimmed(bench) -> None:
+async def test_url_key_and_model_are_trimmed(bench: Any) -> None:
     bench.load("ok", url=f" {bench.url}/v1/ ", key=" k ", model=" big ")
     outcome = await bench.say()
     assert outcome.message.metadata["model"] == "big"
@@ -160,7 +160,7 @@ def chain_with(**config: Any) -> dict[str, Any]:
     }
 
 
-async def test_a_failure_has_the_error_as_data_and_in_parts(bench) -> None:
+async def test_a_failure_has_the_error_as_data_and_in_parts(bench: Any) -> None:
     bench.load(Reply(status=400, body={"error": {"message": "bad"}}))
     text, metadata = failed(await bench.say())
     assert text == "error, status code: 400, status: 400 Bad Request, message: bad"
@@ -170,7 +170,18 @@ async def test_a_failure_has_the_error_as_data_and_in_parts(bench) -> None:
     assert "stream_completed" not in metadata
 
 
-async def test_a_retryable_failure_is_tried_again(bench) -> None:
+@pytest.mark.parametrize("stream", ["true", "false"])
+async def test_a_failure_has_what_came_in_when_that_is_asked_for(bench: Any, stream: str) -> None:
+    bench.load(Reply(status=400), Reply(status=400), keepInput=True)
+    for data, text in (("how many?", "how many?"), ({"a": 1}, '{"a":1}')):
+        outcome = await bench.say(data, "TEXT" if data == text else "JSON", stream=stream)
+        assert {end.message.metadata["input_data"] for end in outcome.ends} == {text}
+    bench.engine.remove("c")
+    bench.load(Reply(status=400))
+    assert "input_data" not in (await bench.say(stream=stream)).message.metadata
+
+
+async def test_a_retryable_failure_is_tried_again(bench: Any) -> None:
     bench.load(too_many_requests(retry_after=7), server_error(503), dropped(), "at last")
     outcome = await bench.say()
     assert outcome.message.data == "at last"
@@ -179,26 +190,26 @@ async def test_a_retryable_failure_is_tried_again(bench) -> None:
     assert 2 <= bench.clock.slept[2] < 6
 
 
-async def test_exhausted_tries_are_told(bench) -> None:
+async def test_exhausted_tries_are_told(bench: Any) -> None:
     bench.load(*[server_error()] * 3, maxRetries=2)
     text, metadata = failed(await bench.say())
     assert text.startswith("Generate failed after 3 attempts: error, status code: 500")
     assert (metadata["attempts"], metadata["status"]) == ("3", "500")
 
 
-async def test_no_retries_means_one_attempt(bench) -> None:
+async def test_no_retries_means_one_attempt(bench: Any) -> None:
     bench.load(server_error(), "never", maxRetries=0)
     text, _ = failed(await bench.say())
     assert text.startswith("Generate failed after 1 attempts: ")
     assert len(bench.model.requests) == 1
 
 
-async def test_retries_below_zero_mean_three(bench) -> None:
+async def test_retries_below_zero_mean_three(bench: Any) -> None:
     bench.load(*[server_error()] * 4, maxRetries=-1)
     assert failed(await bench.say())[1]["attempts"] == "4"
 
 
-async def test_a_service_that_is_not_there_is_a_failure_without_status(bench) -> None:
+async def test_a_service_that_is_not_there_is_a_failure_without_status(bench: Any) -> None:
     bench.load(url="http://127.0.0.1:9", maxRetries=0)
     text, metadata = failed(await bench.say())
     assert "nothing listens there" in text
@@ -206,19 +217,19 @@ async def test_a_service_that_is_not_there_is_a_failure_without_status(bench) ->
     assert "status" not in metadata
 
 
-async def test_the_key_is_in_no_error(bench) -> None:
+async def test_the_key_is_in_no_error(bench: Any) -> None:
     bench.load(Reply(status=401, body={"error": "no such key: sk-1234567890abcdef"}))
     outcome = await bench.say()
     assert "sk-1****cdef" in outcome.message.text
     assert "sk-1234567890abcdef" not in repr(outcome) + str(outcome.error) + json.dumps(outcome.message.to_dict())
 
 
-async def test_an_answer_without_choices_is_a_failure(bench) -> None:
+async def test_an_answer_without_choices_is_a_failure(bench: Any) -> None:
     bench.load(Reply(body={"choices": []}))
     assert failed(await bench.say())[0].startswith("the model's reply has no choices")
 
 
-async def test_the_session_chooses_the_model(bench) -> None:
+async def test_the_session_chooses_the_model(bench: Any) -> None:
     bench.load("a", "b", "c", params={"extraFields": {"seed": 1, "x.y": 1}})
     outcome = await bench.say(session_model=" big ", session_extra_fields='{"x.z": 2, "seed": 3}')
     await bench.say(session_model=" ")
@@ -229,14 +240,14 @@ async def test_the_session_chooses_the_model(bench) -> None:
 
 
 @pytest.mark.parametrize("fields", ["[1]", "{half"])
-async def test_session_fields_that_are_no_object_are_a_failure(bench, fields: str) -> None:
+async def test_session_fields_that_are_no_object_are_a_failure(bench: Any, fields: str) -> None:
     bench.load("a")
     assert failed(await bench.say(session_extra_fields=fields))[0].startswith(
         "metadata session_extra_fields is not a JSON object"
     )
 
 
-async def test_cancelling_a_run_closes_the_call(bench) -> None:
+async def test_cancelling_a_run_closes_the_call(bench: Any) -> None:
     asked = threading.Event()
 
     def answer(_request: object) -> Reply:
@@ -259,7 +270,7 @@ async def test_a_model_may_be_played_in_this_process() -> None:
             assert (await engine.run("c", "hi")).message.data == "hello"
 
 
-async def test_messages_do_not_share_a_conversation(bench) -> None:
+async def test_messages_do_not_share_a_conversation(bench: Any) -> None:
     bench.load(default := Reply(text="ok"), default)
     await asyncio.gather(bench.say("one"), bench.say("two"))
     assert sorted(request.user_text for request in bench.model.requests) == ["one", "two"]
@@ -272,7 +283,7 @@ def test_it_runs_without_a_loop_of_the_callers() -> None:
         assert engine.run_sync("c", "hi").message.data == "hello"
 
 
-async def test_events_tell_what_happens(bench) -> None:
+async def test_events_tell_what_happens(bench: Any) -> None:
     bench.engine.tool(lambda: "pong", name="ping")
     reply = Reply(text="Look.", reasoning="hm", tool_calls=[ToolCall("ping"), ToolCall("pong", "{half")])
     bench.load(reply, calls("ping"), "done", tools=["ping"])
@@ -281,19 +292,25 @@ async def test_events_tell_what_happens(bench) -> None:
         async for event in bench.engine.stream("c", "hi")
         if event.name.split(".")[0] in ("content", "reasoning", "tool", "usage")
     ]
+    blocks = [name for name, _ in seen if name.endswith((".start", ".end")) and not name.startswith("tool")]
+    assert blocks == [
+        "reasoning.start", "reasoning.end", "content.start", "content.end", "content.start", "content.end",
+    ]  # fmt: skip
+    seen = [(name, data) for name, data in seen if not name.endswith((".start", ".end")) or name == "tool.start"]
     assert [name for name, _ in seen] == [
-        "reasoning.delta", "content.delta", "usage", "tool.start", "tool.start", "tool.result", "tool.result",
-        "usage", "tool.start", "tool.result", "content.delta", "usage",
+        "reasoning.delta", "content.delta", "usage", "tool.start", "tool.args", "tool.run", "tool.start", "tool.args",
+        "tool.result", "tool.result", "usage", "tool.start", "tool.args", "tool.run", "tool.result", "content.delta",
+        "usage",
     ]  # fmt: skip
     assert seen[0][1]["delta"] == "hm"
     assert seen[1][1]["delta"] == "Look."
     assert seen[1][1]["contentId"] != seen[-2][1]["contentId"]
     assert seen[3][1]["toolName"] == "ping"
     assert seen[3][1]["toolParams"] == {}
-    assert (seen[4][1]["toolType"], seen[4][1]["toolParams"]) == ("unknown", "{half")
+    assert (seen[6][1]["toolType"], seen[6][1]["toolParams"]) == ("unknown", "{half")
     results = {data["toolId"]: (data["result"], data["isError"]) for name, data in seen if name == "tool.result"}
     assert results[seen[3][1]["toolId"]] == ("pong", False)
-    assert results[seen[4][1]["toolId"]][1] is True
+    assert results[seen[6][1]["toolId"]][1] is True
     assert seen[2][1] == {
         "model": "m",
         "promptTokens": 10,
@@ -305,11 +322,11 @@ async def test_events_tell_what_happens(bench) -> None:
 
 def test_options_of_the_field_that_are_not_there_are_told() -> None:
     with Engine() as engine:
-        problems = engine.check(chain_with(url="http://127.0.0.1:1", failover=[], streamToolCallCheck="drain"))
-    assert [(problem.severity, "'failover'" in problem.text) for problem in problems] == [("warning", True)]
+        problems = engine.check(chain_with(url="http://127.0.0.1:1", failOver=[], brain=1, streamToolCallCheck="drain"))
+    assert [(problem.severity, "'brain'" in problem.text) for problem in problems] == [("warning", True)]
 
 
-async def test_without_a_model_the_service_chooses(bench) -> None:
+async def test_without_a_model_the_service_chooses(bench: Any) -> None:
     bench.load("ok", model="")
     await bench.say()
     assert "model" not in bench.model.requests[0].body
@@ -341,7 +358,7 @@ def test_the_key_is_not_shown_by_a_chain() -> None:
         ({"messages": [{"role": "user", "content": "${include('/etc/x')}"}]}, "content: expression"),
     ],
 )
-async def test_a_template_that_fails_names_its_option(bench, config: dict[str, Any], text: str) -> None:
+async def test_a_template_that_fails_names_its_option(bench: Any, config: dict[str, Any], text: str) -> None:
     bench.load("ok", **config)
     outcome = await bench.say()
     assert outcome.message.text.startswith(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -14,12 +15,12 @@ from catenary_components.ai.state import AgentState
 
 
 @pytest.fixture
-def tool(bench):
+def tool(bench: Any):
     bench.engine.tool(lambda: "pong", name="ping")
     return {"tools": ["ping"]}
 
 
-async def test_aspects_see_each_phase_with_the_state_of_the_agent(bench, tool):
+async def test_aspects_see_each_phase_with_the_state_of_the_agent(bench: Any, tool: Any):
     seen = []
 
     @bench.engine.around(types=["ai/*"], chains=["ai.*"])
@@ -31,12 +32,12 @@ async def test_aspects_see_each_phase_with_the_state_of_the_agent(bench, tool):
 
     bench.load(calls("ping"), "done", **tool)
     assert (await bench.say()).message.text == "done"
-    assert [name for name, _, _ in seen] == ["reason", "act", "observe", "reason", "answer"]
+    assert [name for name, _, _ in seen] == ["begin", "reason", "act", "observe", "reason", "verify", "answer"]
     assert seen[0][1] == 1
     assert seen[-1][2] >= 3
 
 
-async def test_an_aspect_changes_what_the_model_is_asked(bench, tool):
+async def test_an_aspect_changes_what_the_model_is_asked(bench: Any, tool: Any):
     @bench.engine.before(types=["ai/reason"])
     def hint(ctx, msg, relation):
         messages = ctx.scope[AgentState].messages
@@ -47,7 +48,7 @@ async def test_an_aspect_changes_what_the_model_is_asked(bench, tool):
     assert [message["content"] for message in bench.last] == ["hi", "hi"]
 
 
-async def test_an_aspect_stands_in_for_a_phase(bench, tool):
+async def test_an_aspect_stands_in_for_a_phase(bench: Any, tool: Any):
     @bench.engine.around(nodes=["act"], chains=["ai.react"])
     async def refuse(ctx, msg, proceed):
         raise PermissionError("no tools today")
@@ -57,7 +58,7 @@ async def test_an_aspect_stands_in_for_a_phase(bench, tool):
     assert outcome.message.metadata["errorMsg"].endswith("no tools today")
 
 
-async def test_an_agent_is_a_run_inside_a_run_with_a_beginning_and_an_end(bench, tool):
+async def test_an_agent_is_a_run_inside_a_run_with_a_beginning_and_an_end(bench: Any, tool: Any):
     told = []
 
     class Look(Aspect):
@@ -81,7 +82,7 @@ async def test_an_agent_is_a_run_inside_a_run_with_a_beginning_and_an_end(bench,
     assert (told[0], told[-1]) == ("start c", "completed c")
 
 
-async def test_an_agent_goes_along_on_the_slot_of_the_chain_around_it(bench, tool):
+async def test_an_agent_goes_along_on_the_slot_of_the_chain_around_it(bench: Any, tool: Any):
     limit = ConcurrencyLimit(1, across="engine")
     bench.engine.add_aspect(limit)
     bench.load("one", **tool)
@@ -89,7 +90,7 @@ async def test_an_agent_goes_along_on_the_slot_of_the_chain_around_it(bench, too
     assert not limit.slots._taken
 
 
-async def test_phases_are_counted_and_skipped_like_other_nodes(bench):
+async def test_phases_are_counted_and_skipped_like_other_nodes(bench: Any):
     bench.engine.add_aspect(Metrics())
     bench.engine.add_aspect(SkipFallback(2, 60, types=["ai/reason"]))
     bench.load(server_error(), server_error(), maxRetries=0)
@@ -100,7 +101,7 @@ async def test_phases_are_counted_and_skipped_like_other_nodes(bench):
     assert (counted["total"], counted["failed"]) == (2, 2)
 
 
-async def test_a_cancelled_agent_leaves_no_slot_behind(bench, tool):
+async def test_a_cancelled_agent_leaves_no_slot_behind(bench: Any, tool: Any):
     began = asyncio.Event()
     limit = ConcurrencyLimit(1, types=["ai/act"], across="engine")
     bench.engine.add_aspect(limit)

@@ -39,29 +39,29 @@ PRESETS = [{"role": "user", "content": "report for ${global.site}"}]
         ("x", "ODD"),
     ],
 )
-async def test_without_messages_the_raw_data_is_what_the_user_says(bench, data: str, data_type: str) -> None:
+async def test_without_messages_the_raw_data_is_what_the_user_says(bench: Any, data: str, data_type: str) -> None:
     assert await asked(bench, data, data_type) == [{"role": "user", "content": data}]
 
 
 @pytest.mark.parametrize(("data", "data_type"), [("hi", "TEXT"), ({"messages": []}, "JSON"), ("{half", "JSON")])
-async def test_presets_stand_in_for_messages(bench, data: Any, data_type: str) -> None:
+async def test_presets_stand_in_for_messages(bench: Any, data: Any, data_type: str) -> None:
     assert await asked(bench, data, data_type, messages=PRESETS) == [{"role": "user", "content": "report for Hull"}]
 
 
-async def test_messages_in_the_input_win_over_presets(bench) -> None:
+async def test_messages_in_the_input_win_over_presets(bench: Any) -> None:
     given = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
     assert await asked(bench, {"messages": given, "model": "x", "tools": []}, messages=PRESETS) == given
     assert bench.model.requests[0].body["model"] == "m"
 
 
-async def test_the_prompt_comes_first(bench) -> None:
+async def test_the_prompt_comes_first(bench: Any) -> None:
     assert await asked(bench, "hi", "TEXT", systemPrompt="S") == [
         {"role": "system", "content": "S"},
         {"role": "user", "content": "hi"},
     ]
 
 
-async def test_a_system_message_of_the_caller_replaces_the_prompt(bench) -> None:
+async def test_a_system_message_of_the_caller_replaces_the_prompt(bench: Any) -> None:
     given = [{"role": "user", "content": "a"}, {"role": "system", "content": "mine"}]
     assert await asked(bench, {"messages": given}, systemPrompt="S") == [
         {"role": "system", "content": "mine"},
@@ -69,12 +69,40 @@ async def test_a_system_message_of_the_caller_replaces_the_prompt(bench) -> None
     ]
 
 
-async def test_several_system_messages_are_one_at_the_front(bench) -> None:
+async def test_several_system_messages_are_one_at_the_front(bench: Any) -> None:
     given = [{"role": "system", "content": text} for text in ("", "one", "two")] + [{"role": "user", "content": "a"}]
     assert (await asked(bench, {"messages": given}))[0] == {"role": "system", "content": "one\n\ntwo"}
 
 
-async def test_calls_in_the_history_pass_and_bad_arguments_become_empty(bench) -> None:
+async def test_a_system_message_of_the_caller_may_go_behind_the_prompt(bench: Any) -> None:
+    given = [{"role": "system", "content": "mine"}, {"role": "user", "content": "a"}]
+    (first, *_) = await asked(bench, {"messages": given}, systemPrompt="S", callerSystem="append")
+    assert first == {"role": "system", "content": "S\n\nmine"}
+
+
+async def test_an_agent_without_a_prompt_has_that_of_the_caller_alone(bench: Any) -> None:
+    given = [{"role": "system", "content": "mine"}, {"role": "user", "content": "a"}]
+    (first, *_) = await asked(bench, {"messages": given}, callerSystem="append")
+    assert first == {"role": "system", "content": "mine"}
+
+
+async def test_a_system_message_of_the_caller_may_be_refused(bench: Any) -> None:
+    bench.load("ok", systemPrompt="S", callerSystem="reject")
+    outcome = await bench.say({"messages": [{"role": "system", "content": "mine"}]}, "JSON")
+    assert outcome.message.text == "messages holds one of the role system, which this agent does not take"
+    assert not bench.model.requests
+    assert (await bench.say({"messages": [{"role": "user", "content": "a"}]}, "JSON")).ok
+    assert bench.last[0] == {"role": "system", "content": "S"}
+
+
+@pytest.mark.parametrize("policy", ["append", "reject"])
+async def test_a_system_message_of_the_presets_is_none_of_the_callers(bench: Any, policy: str) -> None:
+    presets = [{"role": "system", "content": "preset"}, {"role": "user", "content": "${msg}"}]
+    (first, *_) = await asked(bench, "7", "TEXT", messages=presets, systemPrompt="S", callerSystem=policy)
+    assert first == {"role": "system", "content": "preset"}
+
+
+async def test_calls_in_the_history_pass_and_bad_arguments_become_empty(bench: Any) -> None:
     def call(name: str, arguments: Any) -> dict[str, Any]:
         return {"id": name, "type": "function", "function": {"name": name, "arguments": arguments}}
 
@@ -82,7 +110,7 @@ async def test_calls_in_the_history_pass_and_bad_arguments_become_empty(bench) -
         {"role": "user", "content": "a"},
         {
             "role": "assistant",
-            "content": None,
+            "content": "",
             "tool_calls": [call("x", '{"a": 1}'), call("y", ""), call("z", {"b": 2})],
         },
         {"role": "tool", "tool_call_id": "x", "content": "1"},
@@ -94,12 +122,12 @@ async def test_calls_in_the_history_pass_and_bad_arguments_become_empty(bench) -
     assert got[2:] == [{"role": "tool", "tool_call_id": i, "content": n} for i, n in zip("xyz", "123", strict=True)]
 
 
-async def test_an_assistant_message_that_says_nothing_is_dropped(bench) -> None:
+async def test_an_assistant_message_that_says_nothing_is_dropped(bench: Any) -> None:
     given = [{"role": "assistant", "content": ""}, {"role": "user", "content": "a"}, {"role": "assistant"}]
     assert await asked(bench, {"messages": given}) == [{"role": "user", "content": "a"}]
 
 
-async def test_parts_keep_their_order_and_empty_ones_are_dropped(bench) -> None:
+async def test_parts_keep_their_order_and_empty_ones_are_dropped(bench: Any) -> None:
     parts = [
         {"type": "text", "text": ""},
         {"type": "text", "text": "what is"},
@@ -117,7 +145,7 @@ async def test_parts_keep_their_order_and_empty_ones_are_dropped(bench) -> None:
     ]
 
 
-async def test_a_preset_may_hold_a_round_of_tools(bench) -> None:
+async def test_a_preset_may_hold_a_round_of_tools(bench: Any) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "t", "arguments": "{}"}}
     presets = [
         {"role": "system", "content": "preset"},
@@ -127,7 +155,7 @@ async def test_a_preset_may_hold_a_round_of_tools(bench) -> None:
     got = await asked(bench, "7", "TEXT", messages=presets, systemPrompt="S")
     assert got == [
         {"role": "system", "content": "preset"},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "content": "7", "tool_call_id": "c"},
     ]
 
@@ -140,7 +168,7 @@ async def test_a_preset_may_hold_a_round_of_tools(bench) -> None:
         ({"role": "user", "content": 1}, "messages[0].content must be a text or a list of parts, not 1"),
         (
             {"role": "user", "content": [{"type": "audio"}]},
-            'messages[0].content[0] must be of type text or image_url: {"type":"audio"}',
+            'messages[0].content[0] must be of type text, image_url, audio_url or file_url: {"type":"audio"}',
         ),
         ({"role": "assistant", "tool_calls": {"a": 1}}, 'messages[0].tool_calls must be a list, not {"a":1}'),
         (
@@ -149,15 +177,15 @@ async def test_a_preset_may_hold_a_round_of_tools(bench) -> None:
         ),
     ],
 )
-async def test_what_is_no_message_is_a_failure(bench, message: Any, text: str) -> None:
+async def test_what_is_no_message_is_a_failure(bench: Any, message: Any, text: str) -> None:
     assert await problem(bench, message) == text
 
 
-async def test_bytes_are_read_as_text(bench) -> None:
+async def test_bytes_are_read_as_text(bench: Any) -> None:
     assert await asked(bench, "grüß".encode(), "BINARY") == [{"role": "user", "content": "grüß"}]
 
 
-async def test_data_that_is_a_value_is_written_as_json(bench) -> None:
+async def test_data_that_is_a_value_is_written_as_json(bench: Any) -> None:
     bench.load(Reply(text="ok"))
     await bench.say({"b": 1, "a": [True]}, "JSON")
     assert json.loads(bench.last[0]["content"]) == {"b": 1, "a": [True]}

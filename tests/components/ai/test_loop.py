@@ -10,15 +10,17 @@ import pytest
 from catenary import ChainInvalid, Engine, Message
 from catenary.runtime.scope import Scope
 from catenary.testing import Reply, ToolCall, calls
-from catenary_components.ai.models.types import ToolCall as ToolCallOfModel
+from catenary_components.ai.messages import ToolCall as ToolCallOfModel
+from catenary_components.ai.messages import assistant_message
 from catenary_components.ai.phases.act import Act
-from catenary_components.ai.state import AgentSetup, AgentState
+from catenary_components.ai.setup import AgentSetup
+from catenary_components.ai.state import AgentState
 from catenary_components.ai.tools.functions import function_tool
 from catenary_components.ai.tools.tool import Toolbox
 
 
 @pytest.fixture
-def ping(bench) -> list[str]:
+def ping(bench: Any) -> list[str]:
     ran: list[str] = []
 
     def ping() -> str:
@@ -29,7 +31,7 @@ def ping(bench) -> list[str]:
     return ran
 
 
-async def test_the_conversation_grows_by_call_and_result(bench) -> None:
+async def test_the_conversation_grows_by_call_and_result(bench: Any) -> None:
     bench.engine.tool(lambda sku: {"qty": 40}, name="stock")
     bench.load(calls("stock", sku="bolt"), "40 bolts.", systemPrompt="S", tools=["stock"])
     outcome = await bench.say("how many bolts?")
@@ -40,7 +42,7 @@ async def test_the_conversation_grows_by_call_and_result(bench) -> None:
         *first.messages,
         {
             "role": "assistant",
-            "content": None,
+            "content": "",
             "tool_calls": [
                 {"id": "call_1_1", "type": "function", "function": {"name": "stock", "arguments": '{"sku":"bolt"}'}}
             ],
@@ -51,7 +53,7 @@ async def test_the_conversation_grows_by_call_and_result(bench) -> None:
     assert first.body["tool_choice"] == "auto"
 
 
-async def test_tokens_are_summed_over_the_run(bench, ping) -> None:
+async def test_tokens_are_summed_over_the_run(bench: Any, ping: Any) -> None:
     bench.load(
         Reply(tool_calls=[ToolCall("ping")], usage={"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11}),
         Reply(
@@ -77,8 +79,8 @@ async def test_tokens_are_summed_over_the_run(bench, ping) -> None:
 
 
 @pytest.mark.parametrize(("max_step", "requests", "runs"), [(1, 1, 0), (2, 2, 1), (5, 5, 4)])
-async def test_the_limit_counts_model_calls(bench, ping, max_step: int, requests: int, runs: int) -> None:
-    bench.load(*[calls("ping")] * max_step, tools=["ping"], maxStep=max_step)
+async def test_the_limit_counts_model_calls(bench: Any, ping: Any, max_step: int, requests: int, runs: int) -> None:
+    bench.load(*[calls("ping")] * max_step, tools=["ping"], maxStep=max_step, maxRepeats=0)
     outcome = await bench.say()
     assert outcome.status == "failed"
     assert outcome.message.text.startswith(f"the agent exceeds max steps: {max_step} of {max_step} model calls")
@@ -86,41 +88,65 @@ async def test_the_limit_counts_model_calls(bench, ping, max_step: int, requests
     assert (len(bench.model.requests), len(ping)) == (requests, runs)
 
 
-async def test_one_step_is_enough_for_an_answer(bench) -> None:
+async def test_one_step_is_enough_for_an_answer(bench: Any) -> None:
     bench.load("hello", maxStep=1)
     assert (await bench.say()).message.data == "hello"
 
 
-async def test_two_steps_are_enough_for_one_tool(bench, ping) -> None:
+async def test_two_steps_are_enough_for_one_tool(bench: Any, ping: Any) -> None:
     bench.load(calls("ping"), "pong it is", tools=["ping"], maxStep=2)
     assert (await bench.say()).message.data == "pong it is"
 
 
-async def test_a_limit_below_one_means_fifty(bench, ping) -> None:
+async def test_a_limit_below_one_means_fifty(bench: Any, ping: Any) -> None:
     bench.load(*[calls("ping")] * 50, tools=["ping"], maxStep=0)
     assert "50 of 50 model calls" in (await bench.say()).message.text
 
 
-async def test_the_limit_is_150_by_default(bench, ping) -> None:
+async def test_the_limit_is_150_by_default(bench: Any, ping: Any) -> None:
     bench.load(*[calls("ping")] * 150, tools=["ping"])
     assert "150 of 150 model calls" in (await bench.say()).message.text
 
 
-async def test_at_the_limit_one_more_call_without_tools_may_answer(bench, ping) -> None:
+async def test_at_the_limit_one_more_call_without_tools_may_answer(bench: Any, ping: Any) -> None:
     two = Reply(text="Wait.", tool_calls=[ToolCall("ping"), ToolCall("ping")])
     bench.load(two, "that is all I know", tools=["ping"], maxStep=1, onLimit="answer")
     outcome = await bench.say()
     assert outcome.message.data == "that is all I know"
     assert not ping
     assert "tools" not in bench.model.requests[1].body
-    note = "Not run: the agent has used its 1 steps. Answer with what you know."
-    assert bench.last[-2:] == [
+    note = "Tool execution cancelled because maximum iterations limit (1) was reached"
+    assert bench.last[-3:-1] == [
         {"role": "tool", "tool_call_id": "call_1_1", "content": note},
         {"role": "tool", "tool_call_id": "call_1_2", "content": note},
     ]
+    assert "Answer now" in str(bench.last[-1]["content"])
 
 
-async def test_the_last_answer_is_streamed_as_well(bench, ping) -> None:
+@pytest.mark.parametrize("stream", ["true", "false"])
+@pytest.mark.parametrize("reason", ["length", "stop", "content_filter"])
+async def test_metadata_tells_why_the_last_reply_ended(bench: Any, reason: str, stream: str) -> None:
+    bench.load(Reply(text="There are", finish_reason=reason))
+    outcome = await bench.say(stream=stream)
+    assert outcome.message.metadata["model_finish_reason"] == reason
+
+
+async def test_when_the_last_answer_fails_the_answer_says_so(bench: Any, ping: Any) -> None:
+    bench.load(calls("ping"), Reply(status=400, body="too long"), tools=["ping"], maxStep=1, onLimit="answer")
+    shown: list[str] = []
+
+    def note(event: Any) -> None:
+        if getattr(event, "name", "") == "content.delta":
+            shown.append(event.data["delta"])
+
+    outcome = await bench.engine.run("c", Message("Hi", data_type="TEXT"), listener=note)
+    assert outcome.ok
+    assert outcome.message.data.startswith("Maximum iterations (1) reached. Error generating summary: error, status")
+    assert shown == [outcome.message.data]
+    assert outcome.message.metadata["finish_reason"] == "max_iterations_reached"
+
+
+async def test_the_last_answer_is_streamed_as_well(bench: Any, ping: Any) -> None:
     bench.load(calls("ping"), "the end", tools=["ping"], maxStep=1, onLimit="answer")
     outcome = await bench.say(stream="true")
     assert [(end.message.text, end.message.metadata.get("phase")) for end in outcome.ends] == [
@@ -131,26 +157,26 @@ async def test_the_last_answer_is_streamed_as_well(bench, ping) -> None:
     ]
 
 
-async def test_an_unknown_tool_does_not_end_the_loop(bench) -> None:
+async def test_an_unknown_tool_does_not_end_the_loop(bench: Any) -> None:
     bench.load(calls("nothing"), "sorry")
     assert (await bench.say()).message.data == "sorry"
     assert bench.last[-1]["content"] == "Error: Unknown tool 'nothing', please use registered tools."
 
 
-async def test_calls_of_one_turn_run_at_the_same_time(bench) -> None:
+async def test_calls_of_one_turn_run_at_the_same_time(bench: Any) -> None:
     together = asyncio.Barrier(3)
 
-    async def meet() -> str:
-        await asyncio.wait_for(together.wait(), 2)
-        return "met"
+    async def meet(number: int) -> str:
+        await asyncio.wait_for(together.wait(), 10)
+        return f"met {number}"
 
     bench.engine.tool(meet)
-    bench.load(Reply(tool_calls=[ToolCall("meet")] * 3), "ok", tools=["meet"])
+    bench.load(Reply(tool_calls=[ToolCall("meet", {"number": n}) for n in range(3)]), "ok", tools=["meet"])
     await bench.say()
-    assert [message["content"] for message in bench.last[-3:]] == ["met"] * 3
+    assert [message["content"] for message in bench.last[-3:]] == ["met 0", "met 1", "met 2"]
 
 
-async def test_calls_with_one_id_get_ids_of_their_own(bench, ping) -> None:
+async def test_calls_with_one_id_get_ids_of_their_own(bench: Any, ping: Any) -> None:
     bench.load(Reply(tool_calls=[ToolCall("ping", id="same")] * 2), "ok", tools=["ping"])
     await bench.say()
     called = [call["id"] for call in bench.last[1]["tool_calls"]]
@@ -158,14 +184,14 @@ async def test_calls_with_one_id_get_ids_of_their_own(bench, ping) -> None:
     assert [message["tool_call_id"] for message in bench.last[2:]] == called
 
 
-async def test_a_tool_may_give_the_answer(bench, ping) -> None:
+async def test_a_tool_may_give_the_answer(bench: Any, ping: Any) -> None:
     bench.load(calls("ping"), tools=[{"type": "function", "name": "ping", "returnDirect": True}])
     outcome = await bench.say()
     assert outcome.message.data == "pong"
     assert outcome.message.metadata["steps"] == "1"
 
 
-async def test_a_tool_sees_the_run_it_is_in(bench) -> None:
+async def test_a_tool_sees_the_run_it_is_in(bench: Any) -> None:
     def where(ctx: Any) -> str:
         return f"{ctx.run_id} {ctx.node_type}"
 
@@ -175,19 +201,21 @@ async def test_a_tool_sees_the_run_it_is_in(bench) -> None:
     assert bench.last[-1]["content"] == f"{outcome.run_id} ai/act"
 
 
-async def test_cancelling_a_run_stops_its_tools(bench) -> None:
+async def test_cancelling_a_run_stops_its_tools(bench: Any) -> None:
     seen: list[str] = []
+    began = asyncio.Event()
 
     async def wait() -> None:
+        began.set()
         try:
-            await asyncio.sleep(10)
+            await asyncio.sleep(60)
         finally:
             seen.append("stopped")
 
     bench.engine.tool(wait)
     bench.load(calls("wait"), tools=["wait"])
     task = asyncio.create_task(bench.say())
-    await asyncio.sleep(0.3)
+    await began.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -208,7 +236,7 @@ STOCK = {
 }
 
 
-async def test_a_chain_is_a_tool(bench) -> None:
+async def test_a_chain_is_a_tool(bench: Any) -> None:
     bench.engine.load(stock_chain("data + ' of type ' + msgType + ' with ' + string(len(metadata))"))
     bench.load(calls("stock", sku="bolt"), "ok", tools=[STOCK])
     await bench.say(extra="1")
@@ -218,7 +246,7 @@ async def test_a_chain_is_a_tool(bench) -> None:
     assert function["parameters"]["required"] == ["sku"]
 
 
-async def test_a_chain_is_not_run_with_arguments_that_do_not_fit(bench) -> None:
+async def test_a_chain_is_not_run_with_arguments_that_do_not_fit(bench: Any) -> None:
     bench.engine.load(stock_chain("1"))
     bench.load(calls("stock", sku=1), "ok", tools=[STOCK])
     await bench.say()
@@ -228,7 +256,7 @@ async def test_a_chain_is_not_run_with_arguments_that_do_not_fit(bench) -> None:
     )
 
 
-async def test_a_chain_that_fails_or_is_not_there_is_told(bench) -> None:
+async def test_a_chain_that_fails_or_is_not_there_is_told(bench: Any) -> None:
     bench.load(calls("stock", sku="bolt"), calls("stock", sku="bolt"), "ok", tools=[STOCK])
     bench.engine.load(stock_chain("1 / msgType"))
     await bench.say()
@@ -241,7 +269,7 @@ async def test_a_chain_that_fails_or_is_not_there_is_told(bench) -> None:
     assert second == first
 
 
-async def test_an_agent_may_be_the_tool_of_another(bench) -> None:
+async def test_an_agent_may_be_the_tool_of_another(bench: Any) -> None:
     """The inner one has a state of its own, and uses the model chosen for the outer one."""
     config = {"url": f"{bench.url}/v1", "model": "inner", "maxStep": 1}
     node = {"id": "helper", "type": "ai/agent", "configuration": config}
@@ -259,7 +287,7 @@ async def test_an_agent_may_be_the_tool_of_another(bench) -> None:
     ("tool", "text"),
     [
         ("nobody", "function tool not found: nobody; registered with engine.tool: ping"),
-        ({"type": "builtin", "name": "bash"}, "builtin tool not found: bash"),
+        ({"type": "builtin", "name": "anvil"}, "builtin tool not found: anvil"),
         ({"type": "magic", "name": "wand"}, "unsupported tool type: magic"),
         ({"type": "rulechain", "name": "stock"}, "a tool of type rulechain needs name and targetId"),
         ({"type": "rulechain", "name": "a", "targetId": "b", "parameters": "{half"}, "schema of the tool's parameters"),
@@ -279,14 +307,14 @@ def test_a_tool_that_cannot_be_is_refused_at_load(tool: Any, text: str) -> None:
     assert text in str(raised.value)
 
 
-async def test_a_registered_function_is_also_found_as_builtin(bench, ping) -> None:
+async def test_a_registered_function_is_also_found_as_builtin(bench: Any, ping: Any) -> None:
     bench.load(calls("ping"), "ok", tools=[{"type": "builtin", "name": "ping", "description": "Play.", "timeout": 50}])
     await bench.say()
     assert bench.last[-1]["content"] == "pong"
     assert bench.model.requests[0].body["tools"][0]["function"]["description"] == "Play."
 
 
-async def test_a_tool_has_its_own_time(bench) -> None:
+async def test_a_tool_has_its_own_time(bench: Any) -> None:
     async def wait() -> None:
         await asyncio.sleep(10)
 
@@ -304,7 +332,7 @@ def edge(start: str, relation: str, target: str) -> dict[str, str]:
     return {"fromId": start, "toId": target, "type": relation}
 
 
-async def test_a_chain_of_ones_own_may_be_the_loop(bench, ping) -> None:
+async def test_a_chain_of_ones_own_may_be_the_loop(bench: Any, ping: Any) -> None:
     """Here a chain asks for tools once only, and shouts the answer."""
     shout = {"id": "shout", "type": "exprTransform", "configuration": {"expr": "upper(data)"}}
     nodes = [*(phase(name) for name in ("reason", "act", "observe", "limit", "answer")), shout]
@@ -324,12 +352,12 @@ async def test_a_chain_of_ones_own_may_be_the_loop(bench, ping) -> None:
     assert ping == ["ping"]
 
 
-async def test_a_loop_that_is_not_there_is_a_failure(bench) -> None:
+async def test_a_loop_that_is_not_there_is_a_failure(bench: Any) -> None:
     bench.load(mode="elsewhere")
     assert "ruleChain id=elsewhere not found" in (await bench.say()).message.text
 
 
-async def test_a_loop_of_streams_only_has_no_answer(bench) -> None:
+async def test_a_loop_of_streams_only_has_no_answer(bench: Any) -> None:
     node = {"id": "stop", "type": "functions", "configuration": {"functionName": "stop"}}
     bench.engine.function("stop")(lambda ctx, msg: ("Stream", msg))
     bench.engine.load({"ruleChain": {"id": "mute"}, "metadata": {"nodes": [node], "connections": []}})
@@ -337,12 +365,13 @@ async def test_a_loop_of_streams_only_has_no_answer(bench) -> None:
     assert (await bench.say()).message.text == "the agent ended without an answer"
 
 
-async def test_reasoning_beyond_the_limit_is_not_begun(bench) -> None:
+async def test_reasoning_beyond_the_limit_is_not_begun(bench: Any) -> None:
     """A loop that goes back to `reason` by a way of its own still ends."""
-    connections = [edge("reason", "Answer", "reason"), edge("reason", "Limit", "limit")]
+    edges = (("reason", "Answer", "reason"), ("reason", "Limit", "limit"), ("limit", "Success", "answer"))
+    nodes = [phase("reason"), phase("limit"), phase("answer")]
     chain = {
         "ruleChain": {"id": "again", "configuration": {"allowCycle": True}},
-        "metadata": {"nodes": [phase("reason"), phase("limit")], "connections": connections},
+        "metadata": {"nodes": nodes, "connections": [edge(*one) for one in edges]},
     }
     bench.engine.load(chain)
     bench.load("a", "b", mode="again", maxStep=2)
@@ -351,15 +380,33 @@ async def test_reasoning_beyond_the_limit_is_not_begun(bench) -> None:
     assert len(bench.model.requests) == 2
 
 
-@pytest.mark.parametrize("name", ["reason", "act", "observe", "limit", "answer"])
-async def test_a_phase_outside_an_agent_is_a_failure(bench, name: str) -> None:
-    bench.engine.load({"ruleChain": {"id": "c"}, "metadata": {"nodes": [phase(name)], "connections": []}})
+PHASES = {
+    "begin": "Reason",
+    "reason": "Answer",
+    "act": "Success",
+    "observe": "Continue",
+    "summarize": "Success",
+    "limit": "Success",
+    "verify": "Success",
+    "refuse": "Success",
+    "answer": "Success",
+}
+
+
+@pytest.mark.parametrize("name", PHASES)
+async def test_a_phase_outside_an_agent_is_a_failure_that_says_what_to_do(bench: Any, name: str) -> None:
+    end = {"id": "end", "type": "end"}
+    connections = [edge(name, PHASES[name], "end")]
+    bench.engine.load({"ruleChain": {"id": "c"}, "metadata": {"nodes": [phase(name), end], "connections": connections}})
     outcome = await bench.say()
     assert outcome.status == "failed"
-    assert "AgentState" in str(outcome.error)
+    assert f"node '{name}' (ai/{name}): ai/{name} is a phase of an agent's loop, and this run has no agent" in str(
+        outcome.error
+    )
+    assert "`mode` of an `ai/agent` node" in outcome.error.hint
 
 
-async def test_trouble_behind_a_result_is_told_as_it_is(bench) -> None:
+async def test_trouble_behind_a_result_is_told_as_it_is(bench: Any) -> None:
     """And not as that of a group of tasks."""
     told: list[str] = []
 
@@ -376,9 +423,9 @@ async def test_trouble_behind_a_result_is_told_as_it_is(bench) -> None:
             if "RESULT" in message.text:
                 raise ValueError("nobody listens")
 
-    state = AgentState(pending=(ToolCallOfModel("1", "ping"), ToolCallOfModel("2", "wait")))
+    state = AgentState([assistant_message("", (ToolCallOfModel("1", "ping"), ToolCallOfModel("2", "wait")))])
     tools = Toolbox([function_tool(lambda: "pong", name="ping"), function_tool(asyncio.Event().wait, name="wait")])
-    setup = AgentSetup(bench, tools, 9, 9, streams=True)  # type: ignore[arg-type]
+    setup = AgentSetup(bench, tools, streams=True)  # type: ignore[arg-type]
     bench.name = "m"
     with pytest.raises(ValueError, match="nobody listens"):
         await Act(None).run(Outside(state, setup), Message())  # type: ignore[arg-type]

@@ -47,17 +47,17 @@ async def asked(bench: Any, folder: Path, *, metadata: dict[str, str] | None = N
     return bench.last
 
 
-async def test_a_prompt_may_be_a_document_in_a_file(bench, folder: Path) -> None:
+async def test_a_prompt_may_be_a_document_in_a_file(bench: Any, folder: Path) -> None:
     messages = await asked(bench, folder, metadata={"user": "Ann"}, systemPrompt={"template": "prompts/support.j2"})
     assert messages[0] == {"role": "system", "content": "You help Ann of ACME.\n- one\n- two\nBe kind."}
 
 
-async def test_a_preset_message_may_be_a_document_in_a_file(bench, folder: Path) -> None:
+async def test_a_preset_message_may_be_a_document_in_a_file(bench: Any, folder: Path) -> None:
     presets = [{"role": "user", "content": {"template": "prompts/tone.j2"}}]
     assert await asked(bench, folder, messages=presets) == [{"role": "user", "content": "Be kind."}]
 
 
-async def test_edits_of_a_prompt_apply_at_once(bench, folder: Path) -> None:
+async def test_edits_of_a_prompt_apply_at_once(bench: Any, folder: Path) -> None:
     engine = Engine({"site": "ACME"})
     settings = {"systemPrompt": {"template": "prompts/support.j2"}}
     engine.load(write(folder, f"{bench.url}/v1", **settings))
@@ -69,7 +69,7 @@ async def test_edits_of_a_prompt_apply_at_once(bench, folder: Path) -> None:
     await engine.close()
 
 
-async def test_a_prompt_that_fails_leaves_by_failure_with_file_and_line(bench, folder: Path) -> None:
+async def test_a_prompt_that_fails_leaves_by_failure_with_file_and_line(bench: Any, folder: Path) -> None:
     (folder / "prompts" / "tone.j2").write_text("one\n{{ msg.no.deep }}", "utf-8")
     engine = Engine({"site": "ACME"})
     engine.load(write(folder, f"{bench.url}/v1", systemPrompt={"template": "prompts/support.j2"}))
@@ -101,7 +101,7 @@ def test_a_prompt_that_cannot_be_compiled_fails_the_load(folder: Path, prompt: A
     assert problem.line > 0
 
 
-async def test_the_pattern_of_the_reference_page_works(bench, folder: Path) -> None:
+async def test_the_pattern_of_the_reference_page_works(bench: Any, folder: Path) -> None:
     (folder / "ROLE.md").write_text("Role ${msg.x}", "utf-8")
     prompt = (
         "${include(global.data_dir+'/ROLE.md')}\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 
 import pytest
 
@@ -155,6 +154,17 @@ def test_the_answer_to_bytes_is_bytes(call, answering):
     assert call(b"x", data_type="BINARY").message.data == b"\x00\xff"
 
 
+def test_headers_of_the_answer_are_put_into_the_metadata_when_asked_for(call, answering):
+    answer = {"headers": {"ETag": '"7"', "Link": "<b>; rel=next", "X-Other": "x"}}
+    wanted = {"responseHeaders": {"etag": "etag", "nextPage": "LINK", "none": "X-None"}}
+    answering(Answer(**answer), Answer(status=409, **answer), Answer(**answer))
+    for _ in range(2):
+        metadata = call(**wanted).message.metadata
+        assert (metadata["etag"], metadata["nextPage"]) == ('"7"', "<b>; rel=next")
+        assert "none" not in metadata
+    assert "etag" not in call().message.metadata
+
+
 @pytest.mark.parametrize(("status", "line"), [(404, "404 Not Found"), (500, "500 Internal Server Error")])
 def test_another_status_is_failure(call, answering, status, line):
     answering(Answer(status=status, body="it went wrong"))
@@ -195,6 +205,15 @@ def test_redirects_are_followed(call, api, answering):
     answering(Answer(status=302, headers={"Location": "/there"}), "found")
     assert call().message.data == "found"
     assert (api.requests[1].method, api.requests[1].path) == ("GET", "/there")
+
+
+def test_a_redirect_to_another_server_takes_named_headers_along_only(call, api, server, answering):
+    answering(Answer(status=307, headers={"Location": f"http://localhost:{server.port}/there"}), "found")
+    headers = {"X-API-Key": SECRET, "X-Request-Id": "7", "Content-Type": "text/x"}
+    assert call(headers=headers, redirectHeaders=["x-request-id"]).message.data == "found"
+    there = api.requests[1].headers
+    assert SECRET not in str(there)
+    assert (there["x-request-id"], there["content-type"]) == ("7", "text/x")
 
 
 def test_an_answer_that_is_too_large_is_refused(call, answering):
@@ -272,16 +291,6 @@ async def test_cancelling_the_run_closes_the_call(api, answering, server):
 
 
 # TLS and proxies
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    files = folder / "cert.pem", folder / "key.pem"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test"
-    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(files[0]), "-keyout", str(files[1])]
-    subprocess.run([*command.split(), *names], check=True, capture_output=True)
-    return files
 
 
 def test_certificates_are_checked(send, api, certificate):
@@ -370,6 +379,22 @@ def test_an_event_stream_leaves_line_by_line_and_then_whole(load, server, answer
     ]
     assert ends[-1].message.metadata["stream_completed"] == "true"
     assert {end.message.metadata["statusCode"] for end in ends} == {"200"}
+
+
+@pytest.mark.parametrize("kind", ["text/plain", ""])
+def test_a_stream_that_was_asked_for_need_not_say_that_it_is_one(load, server, answering, kind):
+    answering(*[Answer(pieces=["data: a\n\n"], headers={"Content-Type": kind})] * 2)
+    asking = {"url": server.url, "headers": {"accept": "text/event-stream; q=1"}}
+    ends = load([("a:restApiCall", asking)]).run_sync(Message("x")).ends
+    assert [end.relation for end in ends] == ["Stream", "Success"]
+    ends = load([("a:restApiCall", {"url": server.url})]).run_sync(Message("x")).ends
+    assert [(end.relation, end.message.data) for end in ends] == [("Success", "data: a\n\n")]
+
+
+def test_json_is_json_whatever_was_asked_for(call, answering):
+    answering(Answer(body={"a": 1}))
+    end = call(headers={"Accept": "text/event-stream"})
+    assert (end.relation, end.message.data) == ("Success", '{"a":1}')
 
 
 def test_an_event_stream_may_take_longer_than_a_call(load, server, answering):

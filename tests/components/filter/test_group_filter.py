@@ -85,6 +85,14 @@ def test_the_message_goes_on_unchanged(load: Load) -> None:
         assert ask(load, node_ids).message is MESSAGE
 
 
+def test_a_filter_runs_alone_and_what_it_changes_is_not_seen(load: Load, engine: Engine, seen: list[str]) -> None:
+    engine.function("change")(lambda ctx, msg: ("True", msg.with_data("changed").put("x", "y")))
+    engine.function("behind")(lambda ctx, msg: seen.append("behind"))
+    nodes = [("g:groupFilter", {"nodeIds": "c"}), ("c:functions", {"functionName": "change"})]
+    (end,) = load([*nodes, ("b:functions", {"functionName": "behind"})], "c True b").run_sync(MESSAGE).ends
+    assert (end.node_id, end.relation, end.message is MESSAGE, seen) == ("g", "True", True, [])
+
+
 def test_when_the_time_is_over_it_fails(load: Load, seen: list[str]) -> None:
     end = ask(load, "f,n", {"timeout": 0.05})
     assert (end.relation, str(end.error), end.message.data) == ("Failure", "context deadline exceeded", '{"t": 60}')

@@ -47,6 +47,13 @@ def test_a_break_in_a_sub_chain_of_the_body_counts(load: Load, extend: bool) -> 
     assert load(nodes).run_sync([1, 2, 3]).message.metadata["_loopIndex"] == "0"
 
 
+def test_a_break_in_a_group_or_behind_a_reference_counts(load: Load) -> None:
+    for runs in (("i:groupAction", {"nodeIds": "x"}), ("i:ref", {"targetId": "x"})):
+        nodes = [("f:for", {"range": "1..5", "do": "i"}), runs, "x:break"]
+        message = load(nodes).run_sync("1").message
+        assert dict(message.metadata) == {"_loopIndex": "0", "_loopItem": "1"}
+
+
 def test_only_the_inner_loop_stops(load: Load) -> None:
     nodes = [
         ("f:for", {"range": "msg", "do": "g", "mode": 1}),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from catenary import ChainInvalid, End, Engine, Message
+from catenary import ChainInvalid, End, Engine, Message, fail
 from catenary_components.flow import _shared
 
 Load = Callable[..., Any]
@@ -39,6 +39,49 @@ def test_all_ends_come_back_as_one_list(load: Load, target: str) -> None:
     ]
     assert (end.relation, end.message.type, end.message.data_type) == ("Success", "T", "JSON")
     assert dict(end.message.metadata) == {"k": "v", "marked": "yes"}
+
+
+def test_the_list_has_the_id_and_the_time_of_the_message_that_came(load: Load, engine: Engine) -> None:
+    engine.function("other")(lambda ctx, msg: ("Success", Message("x", "Other", id="other", ts=9)))
+    inner = load([("a:functions", {"functionName": "other"})]).id
+    (end,) = run(load, {"targetId": inner}, Message("{}", "T", id="mine", ts=5))
+    assert (end.message.id, end.message.ts, end.message.type) == ("mine", 5, "T")
+    assert json.loads(end.message.text)[0]["msg"]["id"] == "other"
+
+
+async def test_ends_are_listed_as_they_come_and_metadata_of_a_later_one_wins_but_for_that_of_failed_ones(
+    load: Load, engine: Engine
+) -> None:
+    async def late(ctx: Any, msg: Message) -> Any:
+        await asyncio.sleep(0.005)
+        return "Success", msg.put("by", "late")
+
+    engine.function("late")(late)
+    engine.function("soon")(lambda ctx, msg: ("Success", msg.put("by", "soon")))
+    engine.function("lost")(lambda ctx, msg: fail("lost", msg.put("lost", "yes")))
+    nodes = ["f:fork", *((f"{one}:functions", {"functionName": one}) for one in ("late", "soon", "lost"))]
+    inner = load(nodes, "f Success late, f Success soon, f Success lost").id
+    outer = load([("n:flow", {"targetId": inner})])
+    (end,) = (await outer.run(Message("{}", metadata={"k": "v"}))).ends
+    assert [(one["nodeId"], one["err"]) for one in json.loads(end.message.text)] == [
+        ("soon", ""),
+        ("lost", "lost"),
+        ("late", ""),
+    ]
+    assert (end.relation, dict(end.message.metadata)) == ("Failure", {"k": "v", "by": "late", "errorMsg": "lost"})
+
+
+def test_the_last_of_several_errors_is_that_of_the_list(load: Load, engine: Engine) -> None:
+    engine.function("lost")(lambda ctx, msg: fail(f"{ctx.node_id} is lost", msg))
+    nodes = ["f:fork", *((f"{one}:functions", {"functionName": "lost"}) for one in "ab")]
+    (end,) = run(load, {"targetId": load(nodes, "f Success a, f Success b").id}, Message("{}"))
+    assert (end.relation, str(end.error)) == ("Failure", "b is lost")
+
+
+def test_the_chain_has_variables_of_its_own(load: Load) -> None:
+    inner = load([("a:exprTransform", {"expr": "vars.x"})], configuration={"vars": {"x": "inner"}}).id
+    outer = load([("n:flow", {"targetId": inner, "extend": True})], configuration={"vars": {"x": "outer"}})
+    assert outer.run_sync("{}").message.text == "inner"
 
 
 def test_a_failed_end_fails_the_list(load: Load) -> None:
@@ -174,6 +217,20 @@ def test_debug_mode_is_passed_on(load: Load, head: Any, options: Any, seen: list
     assert [node for node in told if node == "a"] == seen
 
 
+def test_what_listed_ends_cannot_leave_by_is_a_warning_and_nothing_is_known_of_extended_ones(engine: Engine) -> None:
+    def texts(extend: bool) -> list[str]:
+        nodes = [
+            {"id": "n", "type": "flow", "configuration": {"targetId": "elsewhere", "extend": extend}},
+            {"id": "z", "type": "comment"},
+        ]
+        ways = [{"fromId": "n", "type": name, "toId": "z"} for name in ("True", "Success", "Failure", "AwaitConfirm")]
+        return [one.text for one in engine.check({"metadata": {"nodes": nodes, "connections": ways}})]
+
+    known = "Success, AwaitConfirm, AwaitExternal, Failure"
+    assert texts(extend=False) == [f"node 'n' (flow): relation 'True' is not one of {known}"]
+    assert texts(extend=True) == []
+
+
 @pytest.mark.parametrize("extend", [True, False])
 def test_a_missing_chain_is_a_failure_with_the_input(load: Load, extend: bool) -> None:
     (end,) = run(load, {"targetId": "absent", "extend": extend}, Message('{"t": 1}'))
@@ -193,9 +250,17 @@ async def test_it_runs_in_an_event_loop_as_well(load: Load, engine: Engine, targ
     assert (await engine.run(outer.id, Message({"t": 60}))).ok
 
 
-@pytest.mark.parametrize("configuration", [{}, {"targetId": ""}])
-def test_a_target_is_needed(load: Load, configuration: dict[str, Any]) -> None:
-    with pytest.raises(ChainInvalid, match="targetId"):
+def test_blanks_around_the_id_of_the_chain_do_not_count(load: Load, target: str) -> None:
+    (end,) = run(load, {"targetId": f" {target} "}, Message({"t": 60}))
+    assert end.relation == "Success"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "text"),
+    [({}, "the option 'targetId' is required"), ({"targetId": ""}, "is empty"), ({"targetId": " "}, "is empty")],
+)
+def test_a_target_is_needed(load: Load, configuration: dict[str, Any], text: str) -> None:
+    with pytest.raises(ChainInvalid, match=text):
         load([("n:flow", configuration)])
 
 

@@ -58,6 +58,50 @@ def test_a_map_is_gone_through_in_its_order_with_its_keys(load: Load, engine: En
     )
     end = loop(load, "key", Message('{"z": 1, "a": {"b": null}}'), range="msg", mode=1)
     assert json.loads(end.message.text) == ["z=1", 'a={"b":null}']
+    assert dict(end.message.metadata) == {"_loopIndex": "1", "_loopItem": '{"b":null}', "_loopKey": "a"}
+
+
+def test_without_settings_three_rounds_run_from_s3_and_results_do_not_count(load: Load) -> None:
+    nodes = ["f:for", ("s3:exprTransform", {"expr": "msg * 2"})]
+    (end,) = load(nodes).run_sync("7").ends
+    assert (end.message.text, dict(end.message.metadata)) == ("7", {"_loopIndex": "2", "_loopItem": "3"})
+
+
+@pytest.mark.parametrize(
+    ("written", "items"), [("[10, 20]", [10, 20]), ("map(1..2, # * 10)", [10, 20]), ("keys({a: 1})", ["a"])]
+)
+def test_a_list_of_numbers_that_is_no_range_hands_out_its_numbers(load: Load, written: str, items: list[Any]) -> None:
+    assert json.loads(loop(load, "mark", Message('"payload"'), range=written, mode=1).message.text) == items
+
+
+@pytest.mark.parametrize(("mode", "type_of_result"), [(0, "T"), (1, "T"), (2, "Changed")])
+def test_only_a_replaced_message_has_the_type_of_the_last_result(
+    load: Load, engine: Engine, mode: int, type_of_result: str
+) -> None:
+    seen: list[str] = []
+
+    def change(ctx: Any, msg: Message) -> Any:
+        seen.append(msg.type)
+        return "Success", msg.with_type("Changed")
+
+    engine.function("change")(change)
+    assert loop(load, "change", Message("[1,2]", "T"), range="msg", mode=mode).message.type == type_of_result
+    assert seen == ["T", type_of_result]
+
+
+@pytest.mark.parametrize("data_type", ["JSON", "TEXT", "BINARY"])
+def test_the_body_gets_items_with_the_data_type_of_the_message(load: Load, engine: Engine, data_type: str) -> None:
+    seen: list[Any] = []
+    engine.function("see")(lambda ctx, msg: seen.append((msg.data_type, msg.text)) or "Success")
+    loop(load, "see", Message('["a",{"b":1}]', data_type=data_type), range="")
+    assert seen == [(data_type, "a"), (data_type, '{"b":1}')]
+
+
+def test_a_range_of_other_options_than_those_it_has_is_a_warning_with_a_guess(engine: Engine) -> None:
+    nodes = [{"id": "f", "type": "for", "configuration": {"rnge": "1..2", "do": "f"}}]
+    (problem,) = engine.check({"metadata": {"nodes": nodes}})
+    assert (problem.severity, problem.text) == ("warning", "node 'f' (for): the option 'rnge' is not known")
+    assert problem.hint == "did you mean 'range'?"
 
 
 @pytest.mark.parametrize(
@@ -133,16 +177,18 @@ def test_a_branch_that_sends_nothing_on_has_no_result(load: Load, engine: Engine
     assert loop(load, "odd", Message("[1,2,3]"), range="msg", mode=1).message.text == "[1,3]"
 
 
-@pytest.mark.parametrize("mode", [0, 1, 2])
-def test_a_body_that_fails_stops_the_loop_with_the_item(load: Load, engine: Engine, mode: int) -> None:
+@pytest.mark.parametrize(("mode", "handed"), [(0, "b"), (1, "b"), (2, "a!")])
+def test_a_body_that_fails_stops_the_loop_with_what_was_handed_out(
+    load: Load, engine: Engine, mode: int, handed: str
+) -> None:
     def check(ctx: Any, msg: Message) -> Any:
-        if msg.text == "b":
+        if msg.metadata["_loopItem"] == "b":
             raise ValueError("no b")
-        return "Success", msg.put("last", msg.text)
+        return "Success", msg.with_data(msg.text + "!").put("last", msg.text)
 
     engine.function("check")(check)
-    end = loop(load, "check", Message('["a","b","c"]'), range="msg", do="body", mode=0)
-    assert (end.node_id, end.relation, end.message.text, str(end.error)) == ("f", "Failure", "b", "no b")
+    end = loop(load, "check", Message('["a","b","c"]'), range="msg", mode=mode)
+    assert (end.node_id, end.relation, end.message.text, str(end.error)) == ("f", "Failure", handed, "no b")
     assert dict(end.message.metadata) == {"_loopIndex": "1", "_loopItem": "b", "last": "a", "errorMsg": "no b"}
 
 
@@ -208,6 +254,12 @@ def test_a_chain_may_be_the_body(load: Load) -> None:
 def test_of_a_chain_with_end_nodes_only_those_give_results(load: Load) -> None:
     inner = load([("a:exprFilter", {"expr": "msg > 1"}), "b:end"], "a True b").id
     assert load([("f:for", {"range": "msg", "do": f"chain:{inner}", "mode": 1})]).run_sync([1, 2]).message.text == "[2]"
+
+
+def test_an_end_node_in_the_body_gates_the_end_of_the_loop(load: Load) -> None:
+    nodes = [("f:for", {"range": "msg", "do": "d", "mode": 1}), ("d:exprTransform", {"expr": "msg + 1"}), "e:end"]
+    (end,) = load(nodes, "d Success e").run_sync([1, 2]).ends
+    assert (end.node_id, end.gated, end.message.text) == ("f", True, "[2,3]")
 
 
 def test_an_end_node_behind_the_loop_does_not_silence_its_body(load: Load) -> None:
@@ -385,7 +437,7 @@ def test_a_loop_in_its_own_body_walks_a_tree(load: Load, engine: Engine, mode: i
     ("configuration", "text"),
     [
         ({"do": ""}, "do is empty"),
-        ({"do": "a:b:c"}, "more than one colon"),
+        ({"do": "a:b:c"}, "(?m)do has more than one colon in 'a:b:c'; write a node id, or a chain as chain:ID$"),
         ({"do": "chain:"}, "names no chain"),
         ({"do": "node: "}, "names no node"),
         ({"range": "1.."}, "range"),

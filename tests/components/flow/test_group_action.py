@@ -54,6 +54,10 @@ def seen(engine: Engine) -> list[str]:
     def text(ctx: Any, msg: Message) -> Any:
         return "Success", Message("plain", data_type="TEXT")
 
+    @engine.function("listed")
+    def listed(ctx: Any, msg: Message) -> Any:
+        return "Success", msg.with_data([ctx.node_id])
+
     @engine.function("nothing")
     def nothing(ctx: Any, msg: Message) -> None:
         seen.append(f"{ctx.node_id} is silent")
@@ -129,6 +133,30 @@ def test_merged_payloads_are_one_json_object(load: Load, data_type: str, merged:
 
 
 @pytest.mark.usefixtures("seen")
+def test_of_merged_keys_the_later_node_wins_and_a_list_stands_under_its_node(load: Load) -> None:
+    members = "a:slow, b:double, c:listed, d:text"
+    merged = json.loads(group(load, members, {"mergeToMap": True, "nodeIds": "a,b,c,d,b"}, MESSAGE).message.text)
+    assert merged == {"slow": True, "double": 2, "c": ["c"], "d": "plain"}
+
+
+def test_merged_is_in_the_order_configured_and_not_in_that_of_the_results(load: Load, engine: Engine) -> None:
+    async def late(ctx: Any, msg: Message) -> Any:
+        await asyncio.sleep(0.005)
+        return "Success", msg.with_data({"by": "late"})
+
+    engine.function("late")(late)
+    engine.function("soon")(lambda ctx, msg: ("Success", msg.with_data({"by": "soon"})))
+    end = group(load, "a:late, b:soon", {"mergeToMap": True}, MESSAGE)
+    assert end.message.text == '{"by":"soon"}'
+
+
+def test_nodes_behind_a_group_see_what_its_members_sent(load: Load) -> None:
+    nodes = [("g:groupAction", {"nodeIds": "a"}), ("a:exprTransform", {"expr": "msg * 2"})]
+    nodes.append(("z:exprTransform", {"expr": "a.data + 'x'"}))
+    assert load(nodes, "g Success z").run_sync("4").message.text == "8x"
+
+
+@pytest.mark.usefixtures("seen")
 @pytest.mark.parametrize(
     ("members", "configuration", "relation"),
     [
@@ -140,6 +168,8 @@ def test_merged_payloads_are_one_json_object(load: Load, data_type: str, merged:
         ("a:double, b:double", {"matchNum": 9}, "Success"),
         ("a:double, b:broken", {"matchNum": 1, "matchRelationType": "Failure"}, "Success"),
         ("a:double", {"matchRelationType": "success"}, "Failure"),
+        ("a:double", {"matchRelationType": " "}, "Success"),
+        ("a:broken", {"matchRelationType": ""}, "Failure"),
         ("a:several", {"matchRelationType": "Other"}, "Success"),
         ("a:several", {"matchRelationType": "Success"}, "Success"),
         ("a:pieces", {}, "Success"),

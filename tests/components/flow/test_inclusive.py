@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catenary import ChainInvalid, End, Message
+from catenary import End, Engine, Message
 
 Load = Callable[..., Any]
 
@@ -61,10 +61,28 @@ def test_a_join_waits_for_the_ways_that_were_taken(load: Load) -> None:
     assert (end.node_id, end.relation, end.message.data) == ("j", "Success", '{"t":60}')
 
 
-@pytest.mark.parametrize(
-    "case",
-    [{"case": "", "then": "A"}, {"case": "msg.t >", "then": "A"}, {"case": "true"}, {"case": "true", "then": ""}],
-)
-def test_a_wrong_case_is_refused(send: Callable[..., End], case: dict[str, Any]) -> None:
-    with pytest.raises(ChainInvalid):
-        send("inclusive", {"cases": [case]})
+def test_what_is_named_twice_runs_twice(load: Load) -> None:
+    chain = load([("n:inclusive", cases(("true", "A"), ("true", "A"))), "l:log"], "n A l")
+    assert [end.node_id for end in chain.run_sync(Message("{}")).ends] == ["l", "l"]
+
+
+def test_a_way_that_is_not_connected_ends_there_beside_the_others(load: Load) -> None:
+    chain = load([("n:inclusive", cases(("true", "A"), ("true", "B"))), "l:log"], "n A l, n Default l")
+    ends = {(end.node_id, str(end.relation)) for end in chain.run_sync(Message("{}")).ends}
+    assert ends == {("l", "Success"), ("n", "B")}
+
+
+def test_a_case_that_fails_after_one_that_holds_sends_nothing_but_the_failure(load: Load) -> None:
+    chain = load([("n:inclusive", cases(("true", "A"), ("msg.x > 1", "B"))), "l:log", "m:log"], "n A l, n Failure m")
+    assert [end.node_id for end in chain.run_sync(Message("{}")).ends] == ["m"]
+
+
+def test_the_name_of_the_default_relation_is_fixed(load: Load, engine: Engine) -> None:
+    properties: Any = engine.properties
+    properties["defaultRelationType"] = "Rest"
+    assert relations(load, {"cases": []}) == ["Default"]
+
+
+def test_editors_let_the_author_name_its_relations(engine: Engine) -> None:
+    form = engine.registry.form("inclusive")
+    assert (form["relationTypes"], form["category"]) == ([], "common")

@@ -103,3 +103,14 @@ def test_a_branch_that_ends_early_is_missing(load: Callable[..., Any]) -> None:
     )
     end = next(end for end in chain.run_sync(Message("{}")).ends if end.node_id == "j")
     assert [entry["nodeId"] for entry in json.loads(end.message.data)] == ["b"]
+
+
+def test_its_form_has_the_settings_with_their_defaults(engine: Any) -> None:
+    form = engine.registry.form("join")
+    assert (form["relationTypes"], form["category"]) == (["Success", "Failure"], "common")
+    assert [(field["name"], field["type"], field["defaultValue"], field["unit"]) for field in form["fields"]] == [
+        ("mergeToMap", "bool", False, ""),
+        ("timeout", "float", 30.0, "seconds"),
+        ("quorum", "int", 0, "branches"),
+        ("stopRest", "bool", False, ""),
+    ]

@@ -36,6 +36,35 @@ def test_told_on_each_end_of_the_path_leaves_from_here(load: Load) -> None:
     assert [(end.node_id, end.relation) for end in ends] == [("r", "Success"), ("r", "False")]
 
 
+def test_a_path_of_another_chain_runs_to_its_ends(load: Load) -> None:
+    other = load(
+        ["x:break", ("d:exprTransform", {"expr": "msg * 2"}), ("e:exprFilter", {"expr": "msg > 5"})], "d Success e"
+    ).id
+    (end,) = load([("r:ref", {"targetId": f"{other}:d", "tellChain": True})]).run_sync("21").ends
+    assert (end.node_id, end.relation, end.message.text, dict(end.message.metadata)) == ("r", "True", "42", {})
+
+
+def test_nodes_behind_see_what_the_target_sent(load: Load) -> None:
+    nodes = [
+        ("r:ref", {"targetId": "d"}),
+        ("d:exprTransform", {"expr": "msg * 2"}),
+        ("z:exprTransform", {"expr": "d.data + 'x'"}),
+    ]
+    assert load(nodes, "r Success z").run_sync("4").message.text == "8x"
+
+
+async def test_another_chain_is_looked_up_for_each_message(load: Load, engine: Engine) -> None:
+    other = load([("d:exprTransform", {"expr": "msg * 2"})])
+    chain = load([("r:ref", {"targetId": f"{other.id}:d"})])
+    changed: Any = other.to_dict()
+    changed["metadata"]["nodes"][0]["configuration"]["expr"] = "msg * 3"
+    engine.reload(changed)
+    assert (await chain.run("2")).message.text == "6"
+    engine.remove(other.id)
+    (end,) = (await chain.run("2")).ends
+    assert end.message.metadata["errorMsg"] == f"ruleChain id={other.id} not found"
+
+
 def test_told_on_only_end_nodes_of_the_path_count_if_there_are_any(load: Load) -> None:
     nodes = [("r:ref", {"targetId": "s", "tellChain": True}), "s:fork", "a:fork", "e:end", "after:end"]
     ends = load(nodes, "s Success a, s Success e, r Success after").run_sync("2").ends
@@ -138,7 +167,7 @@ async def test_a_target_may_wait(load: Load, engine: Engine) -> None:
         ("a:", "names no node after the colon"),
         (":a", "names no chain before the colon"),
         (":", "names no node after the colon"),
-        ("a:b:c", "more than one colon"),
+        ("a:b:c", "(?m)targetId has more than one colon in 'a:b:c'; write a node id, or CHAIN:NODE for .*chain$"),
     ],
 )
 def test_a_target_has_to_name_a_node(load: Load, target: str, text: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.components.flow.kit import begun, rest
 
 import catenary_components
 from catenary import Chain, ChainInvalid, Engine, Message, Outcome
@@ -18,18 +19,6 @@ from catenary.testing import FakeClock
 
 Load = Callable[..., Chain]
 assert catenary_components.__doc__
-
-
-async def rest() -> None:
-    """Let everything run that can."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-async def begun(chain: Chain, message: Any = "{}", **options: Any) -> asyncio.Task[Outcome]:
-    run = asyncio.ensure_future(chain.run(message, **options))
-    await rest()
-    return run
 
 
 async def answered(engine: Engine, load: Load, settings: dict[str, Any], sent: Any = "{}", **parts: Any) -> Any:
@@ -75,6 +64,11 @@ async def test_the_first_relation_is_taken_when_the_answer_chooses_none(engine: 
     [
         ({"relations": ["Yes", "No"]}, {"relation": "Success"}, "relation 'Success' is none of 'Yes', 'No'"),
         ({"schema": {"type": "object"}}, {"data": 1}, "data must be of type object, not number"),
+        (
+            {"schema": {"properties": {"n": {"$ref": "#/$defs/N"}}, "$defs": {"N": {"pattern": "^[0-9]+$"}}}},
+            {"data": {"n": "x"}},
+            "data.n must match ^[0-9]+$",
+        ),
         ({"schema": {"type": "object"}}, {}, "there is no data, and it must be of type object, not null"),
         (
             {"schema": {"properties": {"n": {"type": "number"}}, "additionalProperties": False}},
@@ -210,88 +204,19 @@ async def test_a_time_that_is_none_fails(engine: Engine, load: Load) -> None:
         ({"timeout": "soon"}, "timeout: must be a number of seconds"),
         ({"relations": [" "]}, "a relation needs a name"),
         ({"editable": ["a"], "use": "ignore"}, "editable: has no meaning with use 'ignore'"),
+        ({"timeout": -1}, "timeout: must be a number of seconds or a text such as '5s' or '500ms', not -1"),
+        ({"relations": []}, "relations must not be empty"),
+        ({"key": ""}, "key must not be empty"),
+        ({"use": "replce"}, "use must be one of 'replace', 'merge', 'field', 'metadata' or 'ignore', not 'replce'"),
+        ({"schema": 5}, "answerSchema must be a mapping, not 5"),
+        ({"schema": {"type": "objekt"}}, "answerSchema: type must be one of object, array, string"),
+        ({"answerSchema": {"required": 5}}, "answerSchema: required must be a list of names, not 5"),
+        ({"answerSchema": {"if": {}}}, "answerSchema: if would not be looked at"),
     ],
 )
 def test_wrong_settings_are_told_at_load(load: Load, settings: Any, text: str) -> None:
     with pytest.raises(ChainInvalid, match=text):
         load([("w:wait", settings)])
-
-
-async def test_a_join_waits_for_the_answer(engine: Engine, load: Load) -> None:
-    chain = load(
-        ["f:fork", ("w:wait", {"use": "merge"}), "a:log", ("j:join", {"mergeToMap": True})],
-        "f Success w, f Success a, w Success j, a Success j",
-    )
-    run = await begun(chain, {"n": 1})
-    assert not run.done()
-    await engine.answer(next(iter(engine.pauses)).run_id, "w", data={"w": 2})
-    outcome = await run
-    assert [end.node_id for end in outcome.ends] == ["j"]
-    assert outcome.message.value == {"n": 1, "w": 2}
-
-
-LIMITED = {"timeout": 0.02, "stopRest": True}
-TWO_WAITS = "f Success w, f Success a, f Success b, w Success j, a Success j, b Success j"
-JOINED = "f Success w, f Success a, w Success j, a Success j"
-
-
-async def left_waiting(chain: Chain) -> asyncio.Task[Outcome]:
-    """Begin a run, and wait for longer than its joins would."""
-    run = await begun(chain)
-    await asyncio.sleep(0.05)
-    assert not run.done()
-    return run
-
-
-@pytest.mark.parametrize("arrival", ["a:log", ("a:delay", {"delayMs": 2})], ids=["before", "meanwhile"])
-async def test_the_time_of_a_join_stands_still_while_it_waits_for_an_answer(
-    engine: Engine, load: Load, arrival: Any
-) -> None:
-    run = await left_waiting(load(["f:fork", arrival, "w:wait", ("j:join", {"timeout": 0.02})], JOINED))
-    await engine.answer(next(iter(engine.pauses)).run_id, "w")
-    assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Success")]
-
-
-async def test_the_time_of_a_join_stands_still_as_long_as_one_of_several_waits(engine: Engine, load: Load) -> None:
-    run = await left_waiting(load(["f:fork", "a:wait", "w:wait", "b:log", ("j:join", {"timeout": 0.02})], TWO_WAITS))
-    for node in ("a", "w"):
-        await engine.answer(next(iter(engine.pauses)).run_id, node)
-        await asyncio.sleep(0.05)
-    assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Success")]
-
-
-async def test_the_time_of_a_join_goes_on_after_the_answer(engine: Engine, load: Load) -> None:
-    run = await left_waiting(
-        load(
-            ["f:fork", "a:log", "w:wait", ("b:delay", {"delayMs": 1000000}), ("j:join", LIMITED)],
-            "f Success w, f Success a, w Success b, b Success j, a Success j",
-        )
-    )
-    await engine.answer(next(iter(engine.pauses)).run_id, "w")
-    assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Failure"), ("b", "Late")]
-
-
-async def test_joins_around_a_sub_chain_wait_too(engine: Engine, load: Load) -> None:
-    inner = load(["f:fork", "w:wait", "a:log", ("j:join", {"timeout": 0.02})], JOINED)
-    around = load(["f:fork", "a:log", ("w:flow", {"targetId": inner.id}), ("j:join", {"timeout": 0.02})], JOINED)
-    run = await left_waiting(around)
-    await engine.answer(next(iter(engine.pauses)).run_id, "w")
-    assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Success")]
-
-
-async def test_the_time_of_a_join_that_the_node_cannot_reach_goes_on(engine: Engine, load: Load) -> None:
-    chain = load(
-        ["f:fork", "w:wait", "a:log", ("b:delay", {"delayMs": 1000000}), ("j:join", LIMITED)],
-        "f Success w, f Success a, f Success b, a Success j, b Success j",
-    )
-    run = await left_waiting(chain)
-    await engine.answer(next(iter(engine.pauses)).run_id, "w")
-    outcome = await run
-    assert sorted((end.node_id, end.relation) for end in outcome.ends) == [
-        ("b", "Late"),
-        ("j", "Failure"),
-        ("w", "Success"),
-    ]
 
 
 async def test_each_round_of_a_loop_is_a_visit_of_its_own(engine: Engine, load: Load) -> None:
@@ -440,3 +365,12 @@ async def test_a_question_shows_no_secret(engine: Engine, load: Load) -> None:
     assert (pause.title, pause.prompt) == ("T ****", "P ****")
     await engine.answer(pause.run_id, "w")
     assert (await run).message.value == {"key": "hunter22"}
+
+
+@pytest.mark.parametrize(("relation", "is_known"), [("Yes", True), ("Timeout", True), ("Failure", True), ("No", False)])
+def test_a_connection_that_no_answer_can_choose_is_a_warning(
+    load: Load, engine: Engine, relation: str, *, is_known: bool
+) -> None:
+    chain = load([("w:wait", {"relations": ["Yes"]}), "l:log"], f"w {relation} l")
+    texts = ["node 'w' (wait): relation 'No' is not one of Yes, Timeout, Failure"]
+    assert [problem.text for problem in engine.check(chain.to_dict())] == ([] if is_known else texts)

@@ -100,9 +100,48 @@ def test_ten_thousand_rounds_are_no_trouble(load: Load) -> None:
     assert loop(load, {"n": 0}, condition="msg.n < 20000", mode=0).ok
 
 
-def test_a_missing_body_is_a_failure(load: Load) -> None:
-    (end,) = loop(load, {"n": 0}, do="absent").ends
-    assert end.message.metadata["errorMsg"] == "node id=absent not found"
+@pytest.mark.parametrize(
+    ("do", "text"), [("absent", "node id=absent not found"), ("chain:absent", "ruleChain id=absent not found")]
+)
+def test_a_missing_body_is_a_failure(load: Load, do: str, text: str) -> None:
+    (end,) = loop(load, {"n": 0}, do=do).ends
+    assert (end.relation, end.message.text, end.message.metadata["errorMsg"]) == ("Failure", '{"n":0}', text)
+
+
+def test_a_chain_may_be_the_body(load: Load) -> None:
+    inner = load([COUNT]).id
+    assert loop(load, {"n": 0}, do=f"chain:{inner}").message.text == '{"n":3}'
+
+
+def test_without_settings_it_counts_to_three_and_replaces_the_message(load: Load) -> None:
+    nodes = [("w:while", {"do": "b"}), ("b:exprTransform", {"mapping": {"count": "(msg.count ?? 0) + 1"}})]
+    assert load(nodes).run_sync("{}").message.text == '{"count":3}'
+
+
+def test_a_round_without_a_result_leaves_the_message_of_the_next_as_it_was(load: Load, engine: Engine) -> None:
+    engine.function("odd")(lambda ctx, msg: None if ctx_index(msg) else ("Success", msg.with_data({"n": 1})))
+    nodes = [("w:while", {"condition": "int(metadata._loopIndex) < 3", "do": "b", "mode": 1})]
+    message = load([*nodes, ("b:functions", {"functionName": "odd"})]).run_sync("{}").message
+    assert (message.text, dict(message.metadata)) == ('[{"n":1}]', {"_loopIndex": "3"})
+
+
+def ctx_index(message: Message) -> int:
+    return int(message.metadata["_loopIndex"])
+
+
+def test_pieces_of_a_stream_go_on_at_once_and_are_no_results(load: Load, engine: Engine) -> None:
+    async def stream(ctx: Any, msg: Message) -> Any:
+        await ctx.emit("Stream", msg.with_data("piece"))
+        return "Success", msg.with_data({"n": msg.value["n"] + 1})
+
+    engine.function("stream")(stream)
+    nodes = [("w:while", {"condition": "msg.n < 2", "do": "b", "mode": 1}), ("b:functions", {"functionName": "stream"})]
+    ends = load(nodes).run_sync({"n": 0}).ends
+    assert [(end.relation, end.message.text) for end in ends] == [
+        ("Stream", "piece"),
+        ("Stream", "piece"),
+        ("Success", '[{"n":1},{"n":2}]'),
+    ]
 
 
 def test_loops_nest_in_a_chain_of_their_own(load: Load) -> None:

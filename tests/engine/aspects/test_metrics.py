@@ -159,3 +159,19 @@ def test_quantiles_are_exact_to_their_bucket():
         assert part / 2 <= histogram.quantile_s(part) <= part * 2
     found = histogram.to_dict()
     assert (found["count"], found["max_s"], sum(found["buckets"].values())) == (1000, 1.0, 1000)
+
+
+def test_a_histogram_is_read_as_its_buckets_and_their_sum():
+    histogram = Histogram()
+    for seconds in (0.000_003, 0.5, 0.5):
+        histogram.note(seconds)
+    counts, total = histogram.read()
+    assert (counts[2], counts[19], sum(counts)) == (1, 2, 3)
+    assert total == pytest.approx(1.000_003)
+
+
+def test_counts_are_read_by_chain():
+    engine = Engine(aspects=[Metrics()])
+    load(engine, {"n": None}).run_sync("x")
+    counts = engine.metrics_by_chain()["c"]
+    assert (counts.total, counts.nodes["n"].entered) == (1, 1)

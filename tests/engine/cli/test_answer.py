@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -16,7 +17,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from catenary import Engine
 from catenary.cli import main
+from catenary.cli._waiting import command_of
 
 CHAIN = """
 ruleChain: {id: pay}
@@ -97,6 +100,22 @@ def start(tmp_path: Path, store: Path) -> Generator[Start]:
 
 def catenary(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(part) for part in arguments])
+
+
+async def test_the_command_that_is_told_has_all_that_the_run_was_given() -> None:
+    given = {"env_files": ("site.yaml",), "settings": ("global.key=s3cret", "global.n:=1"), "chains": ("more",)}
+    async with Engine() as engine:
+        asked = asyncio.Event()
+        engine.pauses.on_open(lambda _: asked.set())
+        run = asyncio.create_task(engine.load(CHAIN).run({"amount": 5}))
+        await asked.wait()
+        (pause,) = engine.pauses
+        told = command_of(pause, {**given, "store": "s.db"})
+        run.cancel()
+    assert told.endswith(
+        "--relation Approved --as ann --properties site.yaml --chains more "
+        "--set global.key=VALUE --set global.n:=VALUE --store s.db"
+    )
 
 
 def test_another_process_answers(start: Start, store: Path) -> None:

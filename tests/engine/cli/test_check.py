@@ -143,3 +143,28 @@ def test_watch_checks_again_when_a_file_changes_until_it_is_interrupted(hot: Pat
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=10)
         assert process.returncode == 130
+
+
+def test_what_endpoints_take_in_and_where_it_goes_is_listed(call: Call, tmp_path: Path) -> None:
+    chain = tmp_path / "orders.yaml"
+    chain.write_text("""\
+ruleChain: {id: orders}
+metadata:
+  nodes: [{id: price, type: log}, {id: list, type: log}]
+  endpoints:
+    - id: web
+      type: http
+      routers:
+        - {params: [POST], from: {path: /orders}}
+        - {params: [GET], from: {path: /orders}, to: {path: ":list"}}
+    - {id: clock, type: schedule, routers: [{from: {path: "@daily"}, to: {path: "chain:report"}}]}
+""")
+    result = call("check", chain)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.splitlines() == [
+        f"{chain}: web (http): POST /orders -> price",
+        f"{chain}: web (http): GET /orders -> list",
+        f"{chain}: clock (schedule): @daily -> chain:report",
+        "1 file checked: no errors, no warnings",
+    ]
+    assert call("check", "--format", "json", chain).stderr == "1 file checked: no errors, no warnings\n"

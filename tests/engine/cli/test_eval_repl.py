@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,6 +58,12 @@ class Terminal:
         except OSError:  # the process is gone
             raise AssertionError("the process has ended") from None
 
+    def wait_until_it_sleeps(self) -> None:
+        """Wait until it waits for a key: what comes while readline is at work on one is seen at the next key only."""
+        stat, end = Path(f"/proc/{self.process.pid}/stat"), time.monotonic() + 15
+        while stat.read_text().rpartition(")")[2].split()[0] != "S":
+            assert time.monotonic() < end, "it is still at work"
+
     def type(self, keys: str) -> None:
         os.write(self._side, keys.encode())
 
@@ -101,6 +108,7 @@ def test_an_error_does_not_end_it(terminal: Terminal) -> None:
 def test_ctrl_c_drops_what_was_typed(terminal: Terminal) -> None:
     terminal.type("1 + ")
     terminal.wait_for("1 + ")  # the echo
+    terminal.wait_until_it_sleeps()
     terminal.process.send_signal(signal.SIGINT)
     terminal.wait_for("\n> ")
 

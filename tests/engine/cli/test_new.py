@@ -53,7 +53,7 @@ def test_its_tests_and_those_of_its_chain_pass(package: Path) -> None:
     result = run(package, "pytest", "-p", "no:cacheprovider", "-vv")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "door_state.test.yaml" in result.stdout
-    assert "test_the_examples_hold" in result.stdout
+    assert "test_it_does_what_every_component_should" in result.stdout
 
 
 def test_a_linter_finds_nothing(package: Path) -> None:

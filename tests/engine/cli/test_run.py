@@ -442,3 +442,8 @@ def test_a_line_that_is_no_text_is_named(call: Call, hot: Path) -> None:
     assert result.exit_code == 2
     assert "line 2: the data is not UTF-8" in result.stderr
     assert result.stdout == '{"t": 1}\n'
+
+
+def test_the_error_of_a_node_comes_with_its_hint(call: Call, chain_file: Callable[..., Path]) -> None:
+    result = call("run", chain_file([("f", "for", {"range": "msg.items", "do": "f"})]), "-d", '{"items": 5}')
+    assert "error: node 'f' (for): must array slice or struct type\n  hint: range 'msg.items' gave 5," in result.stderr

@@ -192,3 +192,38 @@ def test_schema_of_the_files_is_printed():
     result = CliRunner().invoke(main, ["schema", "--tests"])
     assert json.loads(result.stdout)["title"] == "Tests of a chain"
     assert CliRunner().invoke(main, ["schema", "--tests", "join"]).exit_code == 2
+
+
+HOST = """\
+ruleChain: {id: meter}
+metadata:
+  nodes: [{id: a, type: acme/warm}, {id: f, type: flow, configuration: {targetId: sub, extend: true}}]
+  connections: [{fromId: a, type: "True", toId: f}]
+"""
+WARM = "ruleChain: {id: acme/warm}\nmetadata: {nodes: [{id: f, type: exprFilter, configuration: {expr: msg > 40}}]}\n"
+
+
+def test_component_types_and_other_chains_may_be_given(tmp_path, monkeypatch):
+    path = put(tmp_path, "cases: [{name: one, input: {data: 50}, expect: {data: 51, visited: ['sub:z']}}]\n", HOST)
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "warm.yaml").write_text(WARM)
+    sub = "ruleChain: {id: sub}\nmetadata: {nodes: [{id: z, type: exprTransform, configuration: {expr: msg + 1}}]}\n"
+    (tmp_path / "given" / "sub.yaml").write_text(sub)
+    monkeypatch.chdir(tmp_path / "given")
+    assert run(path).exit_code == 3
+    result = run(path, "--component", "warm.yaml", "--chains", ".")
+    assert result.exit_code == 0, result.output
+    assert run("run", path, "--component", "acme/warm=warm.yaml", "--chains", "sub.yaml").exit_code == 0
+
+
+@pytest.mark.parametrize("options", [
+    ["--component", "none.yaml"], ["--shared", "none.yaml"], ["--chains", "none"], ["--chains", "empty"],
+    ["--component", "warm.yaml", "--component", "acme/warm=warm.yaml"],
+])  # fmt: skip
+def test_parts_that_are_not_there_are_wrong_usage(tmp_path, monkeypatch, options):
+    put(tmp_path, TESTS)
+    (tmp_path / "warm.yaml").write_text(WARM)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    result = run(*options)
+    assert (result.exit_code, options[-2] in result.stderr) == (2, True)

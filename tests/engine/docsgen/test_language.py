@@ -35,6 +35,6 @@ def test_every_name_has_a_row() -> None:
 
 
 def test_limits_are_those_of_the_code() -> None:
-    from catenary.expr.operators import MAX_ITEMS
+    from catenary.expr.kinds import MAX_ITEMS
 
     assert f"| a list that is made | {MAX_ITEMS:,} elements |" in language_page()

@@ -40,13 +40,18 @@ def standard_types() -> list[str]:
     return [name for name in registry.types() if registry.get(name).__module__.startswith("catenary_components")]
 
 
+def test_packages_bring_pages_of_their_own_which_the_index_lists(made: dict[str, str]) -> None:
+    assert "### POST /api/v1/chains/{chainId}/run" in made["docs/reference/api.md"]
+    assert "| [The HTTP API](api.md) | What `catenary serve` answers |" in made["docs/reference/README.md"]
+
+
 def test_each_component_has_a_page_and_a_row_in_the_catalogue(made: dict[str, str]) -> None:
     catalogue = made["docs/reference/components/README.md"]
     for name in standard_types():
         page = made[f"docs/reference/components/{name.replace('/', '-')}.md"]
         assert f"# `{name}`" in page
         assert "## Options" in page
-        assert "## Relations" in page
+        assert ("## Relations" in page) != ("## Routers" in page)
         assert f"[`{name}`]" in catalogue
 
 
@@ -72,6 +77,14 @@ def test_chains_and_topologies_are_drawn(made: dict[str, str]) -> None:
     names = {"intent-router", "sensor-alarm", "agent-react"}
 
     assert {f"docs/images/{name}.svg" for name in names} <= made.keys()
+    assert "docs/images/second-opinion.svg" not in made, "one node alone is no picture"
+
+
+def test_each_picture_is_shown_on_a_page(made: dict[str, str]) -> None:
+    pages = [ROOT / "README.md", ROOT / "chains/README.md", *(ROOT / "docs").glob("*.md")]
+    texts = "".join(page.read_text("utf-8") for page in pages)
+
+    assert [name for name in made if name.endswith(".svg") and f"images/{Path(name).name})" not in texts] == []
 
 
 def test_tables_have_as_many_cells_in_each_row(made: dict[str, str]) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from catenary.errors import ExpressionError
-from catenary.expr import Environment, Expression
+from catenary.expr import Environment, Expression, Template
+from catenary.expr.files import locate_folder
 from catenary.message import Message
 
 if TYPE_CHECKING:
@@ -43,11 +44,31 @@ def test_a_missing_file_is_empty(root: Path) -> None:
         assert call(f"fileExists('{path}')", root) is False
 
 
+def test_the_log_tells_once_of_a_file_that_is_missed(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    environment = Environment(roots=(root,))
+    template = Template.compile("${include('none.md')}${include('none.md', true)}${include('sub/a.md')}", environment)
+    guarded = Template.compile("${fileExists('other.md') ? include('other.md') : ''}", environment)
+    for _ in range(2):
+        template.render(Message({}))
+        guarded.render(Message({}))
+    assert [(record.levelname, vars(record)["file"]) for record in caplog.records] == [("WARNING", "none.md")]
+
+
 @pytest.mark.parametrize("path", ["../secret.md", "/etc/passwd", "link.md", "sub/../../secret.md"])
 def test_nothing_outside_of_the_folders_is_read(root: Path, path: str) -> None:
     with pytest.raises(ExpressionError, match="outside of the folders"):
         call(f"include('{path}')", root)
     assert call(f"fileExists('{path}')", root) is False
+
+
+@pytest.mark.parametrize("path", ["loop/../link.md", "sub/../loop/../link.md", "./loop/./../link.md"])
+def test_a_loop_of_links_does_not_hide_where_a_path_leads(root: Path, path: str) -> None:
+    (root / "loop").symlink_to("loop")
+    (root / "link").symlink_to(root.parent)
+    assert call(f"include('{path}')", root) == ""
+    assert call(f"fileExists('{path}')", root) is False
+    assert call(f"include('{root}/{path}')", root) == ""
+    assert locate_folder("loop/../link", Environment(roots=(root,))) is None
 
 
 def test_without_folders_nothing_is_read() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -63,11 +63,11 @@ def test_long_texts_are_cut_in_linear_time(piece: str) -> None:
         times: list[float] = []
         for _ in range(3):
             text = "${global.a" + piece * count
-            began = perf_counter()
+            began = thread_time()
             resolve_placeholders(text, Environment())
             with suppress(TemplateError):
                 split_parts(text + "}")
-            times.append(perf_counter() - began)
+            times.append(thread_time() - began)
         return min(times)
 
     assert took(16_000) < 32 * max(took(2_000), 0.000_1)

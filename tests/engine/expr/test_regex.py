@@ -18,6 +18,7 @@ from catenary.message import Message
 def without_re2(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regex, "re2", None)
     regex.pattern_of.cache_clear()
+    regex.finder_of.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -117,6 +118,7 @@ def test_what_no_pattern_may_have_is_refused_with_re2_and_without(
         regex.pattern_of(pattern)
     monkeypatch.setattr(regex, "re2", import_module("re2"))
     regex.pattern_of.cache_clear()
+    regex.finder_of.cache_clear()
     with pytest.raises(regex.PatternError):
         regex.pattern_of(pattern)
 
@@ -124,6 +126,7 @@ def test_what_no_pattern_may_have_is_refused_with_re2_and_without(
 def test_a_search_with_re2_takes_time_in_proportion_to_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regex, "re2", import_module("re2"))
     regex.pattern_of.cache_clear()
+    regex.finder_of.cache_clear()
     expression = Expression.compile(r"msg.s matches '^(([a-z])+.)+[A-Z]([a-z])+$' or msg.s matches '(x+x+)+y'")
     began = time.monotonic()
     assert not expression.evaluate(Message({"s": "a" * 300_000}))
@@ -149,3 +152,22 @@ print("sound")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == "sound\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("b+", "abbc", "bb"),
+        ("a(b*)c", "xabbc", "bb"),
+        ("z", "abc", ""),
+        ("a(z)?", "ab", ""),
+        ("id=([0-9]+)", "id=7;", "7"),
+    ],
+)
+def test_a_finder_gives_the_first_group_or_all_that_is_found(pattern, text, found):
+    assert regex.finder_of(pattern)(text) == found
+
+
+def test_a_finder_refuses_what_is_refused_elsewhere():
+    with pytest.raises(regex.PatternError, match="not a regular expression"):
+        regex.finder_of("(")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catenary.expr import json_text, text_of
-from catenary.expr.operators import EvaluationError
+from catenary.expr.kinds import EvaluationError
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,10 @@ from catenary.http import Guard
         "::ffff:169.254.169.254",
         "2002:a9fe:a9fe::",
         "64:ff9b::a9fe:a9fe",
+        "2852039166",
+        "0xa9fea9fe",
+        "169.254.43518",
+        "0251.0376.0xa9fe",
         "metadata.google.internal",
         "METADATA.google.internal.",
     ],
@@ -34,7 +38,9 @@ def test_link_local_and_metadata_addresses_are_refused(host):
     Guard(allow_link_local=True).check_host(host, 80)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "10.0.0.1", "example.com", "192.0.0.1", "fd00::1"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "::1", "10.0.0.1", "example.com", "192.0.0.1", "fd00::1", "2130706433", "99999999999"]
+)
 def test_other_addresses_pass(host):
     Guard().check_host(host, 80)
 

@@ -50,6 +50,12 @@ def test_each_data_line_is_an_event_with_its_text(texts, end, places):
     assert [event.data for event in parse(cut(raw, places))] == texts
 
 
+@given(st.lists(streams.map("data: {}\n\n".format) | streams))
+def test_an_event_that_comes_alone_is_read_like_one_among_others(texts):
+    pieces = [text.encode() for text in texts]
+    assert parse(pieces) == parse([b"".join(pieces)])
+
+
 @given(st.binary(), st.lists(st.integers(min_value=0)))
 def test_any_bytes_are_read_alike_wherever_they_are_cut(raw, places):
     assert parse(cut(raw, places)) == parse([raw])

@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.programs import eventually
 
 from catenary import SUCCESS, Component, Config, register
 from catenary.errors import EngineError
+from catenary.life.folder import folder_of
 
 
 @register("t/inFolder", category="test")
@@ -48,6 +50,23 @@ def test_chains_of_a_folder_and_below_are_loaded(engine, tmp_path):
     assert sorted(report.chains) == ["one", "unnamed", "y"]
     assert report.loaded == ("one", "unnamed", "y")
     assert sorted(engine.chains) == ["one", "unnamed", "y"]
+
+
+def test_files_that_are_not_in_service_are_told_with_the_ids_of_their_chains(engine, tmp_path):
+    wrong = text("own").replace("t/inFolder", "t/nowhere")
+    write(tmp_path, a_json=wrong, b_json='{"ruleChain"', off_json=text("c", disabled=True), good_json=text("d"))
+    names = {Path(file).name: name for file, name in engine.load_folder(tmp_path).names.items()}
+    assert names == {"a.json": "own", "b.json": "b", "off.json": "c"}
+    write(tmp_path, a_json='{"ruleChain"')
+    assert engine.load_folder(tmp_path).names[str(tmp_path / "a.json")] == "own"
+
+
+def test_a_folder_tells_the_file_of_a_chain_that_it_serves(engine, tmp_path):
+    write(tmp_path, sub__two_yml=YAML, broken_json="{")
+    engine.load_folder(tmp_path)
+    folder = folder_of(engine, tmp_path)
+    assert folder.file_of("y") == tmp_path / "sub" / "two.yml"
+    assert folder.file_of("broken") is None
 
 
 def test_what_is_no_chain_is_left_out(engine, tmp_path):
@@ -353,6 +372,30 @@ async def test_watch_without_the_extra_names_it(engine, tmp_path, monkeypatch):
         async with engine.watch(tmp_path):
             pass
     assert caught.value.hint == "install it with: pip install 'catenary[watch]'"
+
+
+async def test_a_watch_that_breaks_is_told_once_and_begun_again(engine, tmp_path, monkeypatch, caplog):
+    import watchfiles
+
+    monkeypatch.setattr("catenary.life.watching._AGAIN_S", 0.02)
+    working, tries = watchfiles.awatch, []
+
+    async def awatch(*folders, **options):
+        tries.append(folders)
+        if len(tries) < 4:
+            await asyncio.sleep(0.02)
+            raise OSError("no more watches")
+        async for changes in working(*folders, **options):
+            yield changes
+
+    monkeypatch.setattr(watchfiles, "awatch", awatch)
+    async with engine.watch(tmp_path, settle_s=0.02) as watch:
+        write(tmp_path, a_json=text("a"))
+        assert (await next_report(watch)).loaded == ("a",)
+        await eventually(lambda: len(tries) == 4)
+        write(tmp_path, b_json=text("b"))
+        assert (await next_report(watch)).loaded == ("b",)
+    assert caplog.text.count("a folder of chains cannot be watched") == 1
 
 
 async def test_callback_of_a_watch_that_fails_is_logged(engine, tmp_path, caplog):

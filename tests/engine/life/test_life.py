@@ -98,7 +98,7 @@ def test_reload_of_an_unknown_node_names_the_known_ones(engine, log):
 
 def test_reload_of_a_node_without_id_says_so(engine, log):
     engine.load(chain_of(["a1"]))
-    with pytest.raises(EngineError, match=r"^the node to replace has no id$") as caught:
+    with pytest.raises(EngineError, match=r"(?m)^the node to replace has no id$") as caught:
         engine.reload_node("c", {"type": "t/life"})
     assert "'a'" in caught.value.hint
 
@@ -380,9 +380,9 @@ async def test_runs_in_flight_have_the_grace_and_new_ones_are_refused(engine):
     run, leave = await held(engine)
     stopping = asyncio.create_task(engine.stop("c", grace_s=5))
     await asyncio.sleep(0)
-    with pytest.raises(EngineError, match=r"^engine is shutting down$"):
+    with pytest.raises(EngineError, match=r"(?m)^engine is shutting down$"):
         await engine.run("c", "y")
-    with pytest.raises(EngineError, match=r"^engine is shutting down$"):
+    with pytest.raises(EngineError, match=r"(?m)^engine is shutting down$"):
         engine.reload(definition({"a": None}))
     assert not stopping.done()
     leave.set()

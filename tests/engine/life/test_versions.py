@@ -46,6 +46,14 @@ async def test_run_that_was_asked_for_before_a_reload_takes_the_new_version(engi
     assert ways(await task) == ["b Success"]
 
 
+async def test_watched_run_that_was_asked_for_before_a_reload_takes_the_new_version(engine):
+    load(engine, {"a": Kind("t/closable")})
+    task = asyncio.create_task(engine.run("c", "x", run_id="mine"))
+    engine.reload(definition({"b": None}))
+    assert ways(await task) == ["b Success"]
+    assert Closable.count
+
+
 async def test_run_that_was_asked_for_before_its_chain_was_removed_says_so(engine):
     load(engine, {"a": Kind("t/closable")})
     run = engine.run("c", "x")

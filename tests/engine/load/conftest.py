@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from catenary.component import Component, Config, option, register, registered
+from catenary.endpoints import Endpoint, EndpointConfig
 from catenary.errors import ConfigError, ExpressionError
 from catenary.expr import Expression, Script, Template
 from catenary.registry import Registry
@@ -62,6 +63,22 @@ class Switch(Component[Config]):
     free_relations = True
 
 
+class CasesConfig(Config):
+    """Settings of a switch that says where it sends to."""
+
+    ways: list[str] = option([], help="The relations.")
+
+
+class Cases(Component[CasesConfig]):
+    """Send by a name out of the settings."""
+
+    relations = (Relation("Default", help="None of them."),)
+    free_relations = True
+
+    def named_relations(self) -> list[str]:
+        return self.config.ways
+
+
 class Join(Component[Config]):
     """Collect."""
 
@@ -107,6 +124,10 @@ class CallConfig(Config):
     anything: Any = option(object(), help="Anything.")
 
 
+class Bell(Endpoint[EndpointConfig, object]):
+    """An endpoint by which nothing ever comes."""
+
+
 class Call(Component[CallConfig]):
     """Call something."""
 
@@ -127,12 +148,14 @@ def registry():
     register("t/filter", category="filter", since="0.1", aliases=("t/f",))(Filter)
     register("pass", category="action")(Pass)
     register("switch", category="common")(Switch)
+    register("cases", category="common")(Cases)
     register("join", category="common", label="Bring together")(Join)
     register("end", category="common")(End)
     register("flow", category="flow")(Flow)
     register("retrying", category="external")(Retrying)
     register("endpoint/call", category="endpoint")(Call)
-    register("comment", category="common")(type("Comment", (Component,), {"__doc__": "A note."}))
+    register("endpoint/bell", category="endpoint")(Bell)
+    register("comment", category="common")(type("Comment", (Component,), {"__doc__": "A note.", "is_note": True}))
     yield Registry(discover=False)
     registered.clear()
     registered.update(before)

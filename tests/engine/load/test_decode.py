@@ -113,7 +113,7 @@ def test_all_problems_are_found_at_once():
     assert problems_of(MAXSTEP="x", rate=0, name="", mode="fats") == [
         (("MAXSTEP",), "maxStep must be a whole number, not 'x'"),
         (("rate",), "rate must be greater than 0.0, not 0"),
-        (("name",), "name must have at least 1 characters, not ''"),
+        (("name",), "name must not be empty"),
         (("mode",), "mode must be one of 'fast' or 'slow', not 'fats'"),
     ]
 
@@ -130,6 +130,8 @@ RETRIES = "parts.0.retries must be a whole number, not 'x'"
         ({"enabled": "zzz"}, ("enabled",), "enabled must be true or false, not 'zzz'"),
         ({"name": "long"}, ("name",), "name must have at most 3 characters, not 'long'"),
         ({"name": [1]}, ("name",), "name must be a text, not [1]"),
+        ({"names": [None]}, ("names", 0), "names.0 must be a text, not null"),
+        ({"headers": True}, ("headers",), "headers must be a mapping, not true"),
         ({"names": [{}]}, ("names", 0), "names.0 must be a text, not {}"),
         ({"headers": "x"}, ("headers",), "headers must be a mapping, not 'x'"),
         ({"headers": {"A": {}}}, ("headers", "A"), "headers.A must be a text, not {}"),
@@ -336,3 +338,16 @@ class Misfit(Config):
 def test_wrong_default_is_a_problem_too():
     _, problems, _ = decode(Misfit, {}, None)
     assert problems == [FieldProblem(("limit",), "limit must be at least 1")]
+
+
+def test_a_complaint_of_a_validator_quotes_what_is_written():
+    class Guarded(Config):
+        server: str
+
+        @field_validator("server")
+        @classmethod
+        def _check(cls, server: str) -> str:
+            raise ValueError(f"must be an address, not {server!r}")
+
+    _, problems, _ = decode(Guarded, {"server": "hunter2"}, None, written={"server": "${global.key}"})
+    assert [one.text for one in problems] == ["server must be an address, not '${global.key}'"]

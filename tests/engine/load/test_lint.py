@@ -8,7 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from catenary import FAILURE, FALSE, TRUE
+from catenary.component import Component, Config
 from catenary.load import CODES, Settings, build, check, read
+from catenary.registry import Registry
 
 
 def chain(nodes, connections=(), *, head=None, **body):
@@ -110,6 +113,29 @@ def test_join_as_first_node_is_an_error(registry):
     ]
 
 
+class Leading(Component[Config]):
+    """Lead on."""
+
+    relations = (TRUE, FALSE, FAILURE)
+    onward = (TRUE,)
+
+    def run(self, ctx, msg):
+        return TRUE
+
+
+def test_a_relation_that_has_to_lead_on_and_does_not_is_an_error():
+    registry = Registry()
+    registry.register("test/leading", category="test")(Leading)
+    nodes = {"a": "test/leading", "b": "test/leading"}
+    assert found(chain(nodes, ["a True b", "b True a"], head={"configuration": {"allowCycle": True}}), registry) == []
+    alone = chain(nodes, ["a True b", "b False a"], head={"configuration": {"allowCycle": True}})
+    text = "node 'b' (test/leading): nothing is connected to its relation 'True'"
+    assert found(alone, registry) == [("chain.leads-nowhere", "error", text)]
+    assert hints(alone, registry) == ["connect it to another node. The condition holds."]
+    elsewhere = {"ruleChainConnections": [{"fromId": "b", "type": "True", "toId": "other"}]}
+    assert found(chain(nodes, ["a True b"], **elsewhere), registry) == []
+
+
 def test_join_that_nothing_reaches_is_an_error(registry):
     document = chain({"a": "pass", "b": "pass", "j": "join"}, ["b Success j"])
     assert [(code, severity) for code, severity, _ in found(document, registry)] == [
@@ -127,7 +153,7 @@ def test_node_that_a_configuration_names_is_reached(registry):
 
 
 def test_node_that_an_endpoint_names_is_reached(registry):
-    endpoint = {"id": "e", "type": "http", "routers": [{"to": {"path": "this:b"}}]}
+    endpoint = {"id": "e", "type": "bell", "routers": [{"to": {"path": "this:b"}}]}
     assert found(chain({"a": "pass", "b": "pass"}, endpoints=[endpoint]), registry) == []
 
 
@@ -136,7 +162,7 @@ def test_unconnected_comment_is_no_unreachable_node(registry):
 
 
 def test_endpoints_in_a_sub_chain_are_errors(registry):
-    document = chain({"a": "pass"}, head={"root": False}, endpoints=[{"id": "e", "type": "http"}])
+    document = chain({"a": "pass"}, head={"root": False}, endpoints=[{"id": "e", "type": "bell"}])
     assert found(document, registry) == [
         ("chain.endpoint-in-sub-chain", "error", "endpoint 'e': a chain with root false may not have endpoints")
     ]
@@ -196,6 +222,52 @@ def test_relation_that_a_component_never_emits_is_a_warning(registry):
 
 def test_any_relation_may_follow_a_switch(registry):
     assert found(chain({"a": "switch", "b": "pass"}, ["a any b"]), registry) == []
+
+
+@pytest.mark.parametrize("relation", ["Hot", "Default", "Failure"])
+def test_relations_that_settings_name_are_known_besides_the_declared_ones(registry, relation):
+    assert found(cases_chain(relation, ["Hot", "Warm"]), registry) == []
+
+
+@pytest.mark.parametrize(
+    ("relation", "ways", "known", "hint"),
+    [
+        ("hot", ["Hot", "Warm", "Hot"], "Hot, Warm, Default, Failure", "did you mean 'Hot'?"),
+        ("Any", [], "Default, Failure", "use one of Default, Failure"),
+    ],
+)
+def test_relation_that_settings_do_not_name_is_a_warning(registry, relation, ways, known, hint):
+    document = cases_chain(relation, ways)
+    text = f"node 'a' (cases): relation {relation!r} is not one of {known}"
+    assert found(document, registry) == [("chain.unknown-relation", "warning", text)]
+    assert hints(document, registry) == [hint]
+
+
+def test_relations_of_settings_that_cannot_be_read_are_not_complained_about(registry):
+    assert [code for code, _, _ in found(cases_chain("hot", [{}]), registry)] == ["config.invalid"]
+
+
+def cases_chain(relation, ways):
+    nodes = [{"id": "a", "type": "cases", "configuration": {"ways": ways}}, {"id": "b", "type": "pass"}]
+    connections = [{"fromId": "a", "type": relation, "toId": "b"}]
+    return read({"ruleChain": {}, "metadata": {"nodes": nodes, "connections": connections}})
+
+
+@pytest.mark.parametrize(
+    ("written", "codes"),
+    [
+        ({"type": True}, ["chain.shape"]),
+        ({"type": 5}, ["chain.shape"]),
+        ({"type": ""}, ["chain.unknown-relation"]),
+        ({"type": None}, ["chain.unknown-relation"]),
+        ({}, ["chain.unknown-relation"]),
+    ],
+)
+def test_relation_that_is_no_text_is_told_once(registry, written, codes):
+    nodes = [{"id": "a", "type": "t/filter"}, {"id": "b", "type": "pass"}]
+    connections = [{"fromId": "a", "toId": "b", **written}]
+    document = read({"ruleChain": {}, "metadata": {"nodes": nodes, "connections": connections}})
+    assert [problem.code for problem in check(document, registry)] == codes
 
 
 def test_connection_from_an_end_is_a_warning(registry):

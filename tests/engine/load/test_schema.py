@@ -191,13 +191,31 @@ def test_every_reference_of_the_chain_schema_leads_somewhere(registry):
 
 def test_node_is_one_of_the_components(registry):
     schema = registry.chain_schema()
-    assert len(schema["$defs"]["node"]["oneOf"]) == len(registry.types())
+    nodes = [name for name in registry.types() if not registry.is_endpoint(registry.get(name))]
+    assert len(schema["$defs"]["node"]["oneOf"]) == len(nodes)
     node = schema["$defs"]["node-t-filter"]
     assert node["properties"]["type"]["enum"] == ["t/filter", "t/f"]
     assert node["markdownDescription"] == "Pass what holds.\n\nA longer text about it."
     assert node["x-relations"][0] == {"name": "True", "description": "The condition holds."}
     assert node["required"] == ["type"]
     assert schema["$defs"]["node-endpoint-call"]["required"] == ["type", "configuration"]
+
+
+def test_an_endpoint_is_one_of_the_endpoints(registry):
+    schema = registry.chain_schema()
+    assert schema["$defs"]["endpoint"]["oneOf"] == [{"$ref": "#/$defs/endpoint-bell"}]
+    bell = schema["$defs"]["endpoint-bell"]
+    assert bell["properties"]["type"]["enum"] == ["bell", "endpoint/bell"]
+    assert "x-relations" not in bell
+    router = schema["$defs"]["router"]
+    assert list(router["properties"]) == ["id", "params", "from", "to", "additionalInfo"]
+
+
+def test_the_form_of_an_endpoint_has_the_fields_of_a_router(registry):
+    form = registry.form("endpoint/bell")
+    assert (form["componentKind"], form["relationTypes"]) == ("ec", [])
+    assert [field["name"] for field in form["router"]] == ["id", "params", "from", "to", "additionalInfo"]
+    assert registry.form("pass")["router"] is None
 
 
 def test_schema_without_components_takes_any_node():

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import multiprocessing
 import pickle
+import sys
 import threading
 
 import pytest
@@ -437,3 +438,24 @@ def test_function_runs_in_processes_that_are_spawned():
         run = engine.load(FILTER).as_function()
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             assert pool.map(run, range(times(5))) == [n + 2 for n in range(times(5))]
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+async def test_an_item_takes_no_more_steps_when_many_run_at_once(engine, ordered):
+    async def turn(ctx, msg):
+        await asyncio.sleep(0)
+        return SUCCESS
+
+    chain = load(engine, {"a": turn})
+    await chain.run(1)
+    steps = {}
+    for concurrency in (4, 400):
+        count = itertools.count()
+        sys.setprofile(lambda *_, count=count: next(count))
+        try:
+            async for _ in chain.map(range(1600), concurrency=concurrency, ordered=ordered):
+                pass
+        finally:
+            sys.setprofile(None)
+        steps[concurrency] = next(count)
+    assert steps[400] < steps[4] * 1.5

@@ -7,6 +7,8 @@ from tests.engine.runtime.kit import END, join, limited, line, load, ways
 
 from catenary import SUCCESS, Message
 from catenary.options import Restart
+from catenary.runtime.begin import Arrived
+from catenary.runtime.ends import Arrival
 
 WORD = Message("x", "", "TEXT")
 
@@ -120,3 +122,28 @@ def test_run_id_is_the_one_given(engine):
 @pytest.mark.parametrize("options", [{}, {"start": None, "timeout": None, "scope": None, "listener": None}])
 def test_absent_and_none_are_the_same(engine, options):
     assert ways(load(engine, {"a": None}).run_sync(WORD, **options)) == ["a Success"]
+
+
+def restored(engine, *arrived, **limits):
+    seen = []
+
+    def note(ctx, arrivals):
+        seen.extend((arrival.sender, arrival.message.text) for arrival in arrivals)
+        return SUCCESS, arrivals[0].message
+
+    joining = limited(note, **limits) if limits else join(note)
+    chain = load(engine, {"s": None, "a": mark, "b": mark, "j": joining}, ["s a", "s b", "a j", "b j"])
+    return chain.run_sync(WORD, restore=[Restart("b"), *arrived]), seen
+
+
+def test_what_had_arrived_at_a_join_is_there_in_the_run_that_goes_on(engine):
+    kept = Arrived("j", arrivals=(Arrival(Message("xa", "", "TEXT"), "a", None, SUCCESS),))
+    outcome, seen = restored(engine, kept)
+    assert seen == [("a", "xa"), ("b", "xb")]
+    assert texts(outcome) == [("j Success", "xa")]
+
+
+def test_what_comes_to_a_join_is_late_in_a_run_that_goes_on_after_it_went_on_early(engine):
+    outcome, seen = restored(engine, Arrived("j", is_closed=True), quorum=1)
+    assert seen == []
+    assert texts(outcome) == [("j Late", "xb")]

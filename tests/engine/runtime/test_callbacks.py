@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import weakref
 from contextlib import suppress
 
 import pytest
 from tests.engine.runtime.kit import END, Kind, line, load, ways
 
 from catenary import FAILURE, SUCCESS, Component, Config, Engine, Message, register
+from catenary.aspects import Aspect
 from catenary.errors import RunCancelled
 
 WORD = Message("x", "", "TEXT")
@@ -133,10 +136,16 @@ async def test_time_limit_tells_of_the_branches_it_cut_off(engine, told):
 
 
 async def test_cancelled_run_tells_of_its_branches_before_it_raises(engine, told):
-    chain = load(engine, {"s": None, "a": None, "b": forever}, ["s a", "s b"])
+    began = asyncio.Event()
+
+    async def waiting(ctx, msg):
+        began.set()
+        await forever(ctx, msg)
+
+    chain = load(engine, {"s": None, "a": None, "b": waiting}, ["s a", "s b"])
     options = {"on_end": told.on_end_later, "on_all_completed": told.on_all_completed}
     run = asyncio.create_task(chain.run(WORD, on_completed=told.on_completed, **options))
-    await asyncio.sleep(0.02)
+    await began.wait()  # `a` has ended, and was told of, before `b` begins
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
@@ -291,3 +300,56 @@ def test_sub_runs_are_not_told_of(engine, told):
     load(engine, {"i": None}, id="inner")
     load(engine, {"a": caller, "b": None}, ["a Failure b", *line("b")]).run_sync(WORD, on_end=told.on_end)
     assert told.log == ["b Success"]
+
+
+async def test_callback_that_cancels_the_run_when_all_is_done_cancels_it(engine, told):
+    def cancel():
+        asyncio.current_task().cancel()
+
+    chain = load(engine, {"a": None})
+    run = asyncio.create_task(chain.run(WORD, on_all_completed=cancel, on_completed=told.on_completed))
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert told.log == []
+
+
+async def test_a_run_that_is_over_leaves_nothing_to_the_garbage_collector(engine, told):
+    chain = load(engine, {"s": None, "a": None, "b": None}, ["s a", "s b"])
+    await chain.run(WORD, on_end=told.on_end_later)
+    gc.collect()
+    gc.disable()
+    try:
+        run = weakref.ref((await chain.run(WORD, on_end=told.on_end_later))._run)
+        assert run() is None
+    finally:
+        gc.enable()
+
+
+async def test_callback_that_cancels_itself_disturbs_nobody(engine, told, caplog):
+    async def give_up(info, msg, err, relation):
+        raise asyncio.CancelledError
+
+    engine.hooks.on_end.append(give_up)
+    outcome = await load(engine, {"a": None}).run(WORD, on_end=told.on_end)
+    assert (outcome.ok, told.log, caplog.messages) == (True, ["a Success"], ["a callback of a run was cancelled"])
+
+
+async def test_each_end_is_told_once_also_when_a_later_one_is_told_first():
+    told, is_told = [], asyncio.Event()
+
+    class Slow(Aspect):
+        async def end(self, ctx, msg, relation, error):
+            if ctx.node_id == "x":
+                await is_told.wait()
+
+    def on_end(info, msg, err, relation):
+        told.append(info.node_id)
+        is_told.set()
+
+    async def at_once(ctx, msg):
+        return SUCCESS
+
+    nodes = {"s": None, "x": at_once, "y": at_once}
+    outcome = await load(Engine(aspects=[Slow()]), nodes, ["s x", "s y"]).run(WORD, on_end=on_end)
+    assert [end.node_id for end in outcome.ends] == ["x", "y"]
+    assert told == ["y", "x"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
-from tests.engine.runtime.kit import flow, join, limited, load, ways
+from tests.engine.runtime.kit import join, limited, load, ways
+from tests.engine.runtime.waiting import Cleaning, Meeting, hang, turns
 
-from catenary import SUCCESS, Engine, Message
+from catenary import SUCCESS, Engine
 from catenary.errors import StepLimitReached
-from catenary.runtime import run as run_module
 from catenary.testing import FakeClock
 
 CANCELLED = "processing cancelled: context canceled"
@@ -27,28 +26,6 @@ async def timed(clock):
     """An engine whose time goes on when the test says so."""
     async with Engine(clock=clock) as engine:
         yield engine
-
-
-async def hang(ctx, msg):
-    await asyncio.Event().wait()
-
-
-class Meeting:
-    """Nodes that hang, and others that go on once so many of them are there."""
-
-    def __init__(self, size):
-        self.size = size
-        self.all_there = asyncio.Event()
-
-    async def hang(self, ctx, msg):
-        self.size -= 1
-        if not self.size:
-            self.all_there.set()
-        await asyncio.Event().wait()
-
-    async def go_on(self, ctx, msg):
-        await self.all_there.wait()
-        return SUCCESS
 
 
 def told(events):
@@ -82,18 +59,19 @@ async def test_task_is_cut_off_before_its_first_step_when_the_caller_is_cancelle
     began = []
 
     async def cancelling(ctx, msg):
-        asyncio.current_task().cancel()
+        task.cancel()
         return SUCCESS
 
     async def sibling(ctx, msg):
         began.append(ctx.node_id)
 
     events = []
-    chain = load(engine, {"s": None, "a": cancelling, "b": sibling}, ["s a", "s b"])
+    nodes = {"s": None, "a": cancelling, "h": hang, "b": sibling, "c": sibling}
+    chain = load(engine, nodes, ["s a", "s h", "a b", "a c"])
     task = asyncio.create_task(chain.run("x", listener=events.append))
     await asyncio.wait([task])
     assert task.cancelled()
-    assert (began, told(events)) == ([], ["a Failure", "b Failure"])
+    assert (began, sorted(told(events))) == ([], ["b Failure", "c Failure", "h Failure"])
 
 
 async def test_emission_of_a_sibling_in_a_task_halts_the_run(engine):
@@ -239,21 +217,114 @@ async def test_ends_that_a_time_limit_made_are_told_also_when_the_run_is_cancell
     assert ("i Late" in told(events)) == is_heard
 
 
-# Time
+async def test_no_time_limit_counts_while_a_cancelled_run_cleans_up(timed, clock):
+    cleaning = Cleaning(1)
+    seen = []
+    nodes = {"s": None, "d": cleaning.hang, "j": limited(timeout_s=30), "f": lambda ctx, msg: seen.append("f")}
+    running = asyncio.create_task(load(timed, nodes, ["s d", "s j", "d j", "j Failure f"]).run("x"))
+    await cleaning.all_there.wait()
+    running.cancel()
+    await cleaning.all_cleaning.wait()
+    clock.advance(31)
+    await turns()
+    cleaning.done.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert seen == []
 
 
-def test_time_that_is_over_between_two_sub_runs_stops_a_run_without_a_loop(engine, monkeypatch):
-    skipped_s = [0.0]
-    monkeypatch.setattr(run_module, "monotonic", lambda: time.monotonic() + skipped_s[0])
+async def emit_item(ctx, msg):
+    await ctx.emit("Item", msg)
+
+
+@pytest.mark.parametrize(
+    ("first", "edges"),
+    [(None, ["s d", "s k", "k f"]), (emit_item, ["s Item d", "s Item k", "k f"])],
+    ids=["run", "emission"],
+)
+async def test_no_sibling_goes_on_while_what_is_cancelled_cleans_up(engine, first, edges):
+    cleaning = Cleaning(1)
+    go = asyncio.Event()
     seen = []
 
-    async def caller(ctx, msg):
-        await ctx.run_node("b", msg)
-        skipped_s[0] = 3600.0
-        await ctx.run_node("b", msg)
-        seen.append("went on")
+    async def sibling(ctx, msg):
+        await go.wait()
+        return SUCCESS
 
-    nodes = {"a": flow(caller), "b": lambda ctx, msg: seen.append(ctx.node_id), "f": None}
-    outcome = load(engine, nodes, ["a f", "a Failure f"]).run_sync(Message("x"), timeout=60)
-    assert (outcome.status, ways(outcome), seen) == ("cancelled", ["a Failure"], ["b"])
-    assert outcome.ends[0].message.metadata["errorMsg"] == EXPIRED
+    nodes = {"s": first, "d": cleaning.hang, "k": sibling, "f": lambda ctx, msg: seen.append("f")}
+    running = asyncio.create_task(load(engine, nodes, edges).run("x"))
+    await cleaning.all_there.wait()
+    running.cancel()
+    await cleaning.all_cleaning.wait()
+    go.set()
+    await turns()
+    cleaning.done.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert seen == []
+
+
+async def test_time_limit_of_a_node_that_cleans_up_slowly_stops_nobody_else(timed, clock):
+    cleaning = Cleaning(1)
+    seen = []
+    nodes = {"s": None, "d": cleaning.hang, "j": limited(timeout_s=30), "f": lambda ctx, msg: seen.append("f")}
+    chain = load(timed, nodes, ["s d", "s j", "d j", "j Failure f"], keys={"d": {"timeout": "0.01s"}})
+    running = asyncio.create_task(chain.run("x"))
+    await cleaning.all_cleaning.wait()
+    clock.advance(31)
+    await turns()
+    assert seen == ["f"]
+    cleaning.done.set()
+    assert ways(await running) == ["f ", "d Failure"]
+
+
+async def test_only_what_a_join_lets_go_is_late(engine):
+    cleaning = Cleaning(1)
+    is_over = asyncio.Event()
+
+    async def emitter(ctx, msg):
+        await ctx.emit("Side", msg)
+
+    nodes = {
+        "s": None,
+        "e": emitter,
+        "l": cleaning.hang,
+        "o": emitter,
+        "m": hang,
+        "f": lambda ctx, msg: is_over.set(),
+        "a": cleaning.go_on,
+        "j": limited(quorum=1, stop_rest=True),
+    }
+    edges = ["s e", "s o", "s a", "e Side l", "o Side m", "o Failure f", "e j", "a j"]
+    running = asyncio.create_task(load(engine, nodes, edges, keys={"o": {"timeout": "0.01s"}}).run("x"))
+    await is_over.wait()  # the join has let go of `e` long ago
+    assert cleaning.all_cleaning.is_set()
+    cleaning.done.set()
+    assert sorted(ways(await running)) == ["e Late", "f ", "j Success", "l Late", "m Failure"]
+
+
+@pytest.mark.parametrize("limits", [{"quorum": 1}, {"timeout_s": 30}], ids=["early", "with a time limit"])
+async def test_node_whose_task_has_not_begun_is_late_when_a_join_stops_the_rest(engine, limits):
+    began = []
+
+    async def sibling(ctx, msg):
+        began.append(ctx.node_id)
+        await asyncio.Event().wait()
+
+    nodes = {"s": None, "a": sibling, "b": sibling, "c": None, "j": limited(**{"quorum": 1, **limits}, stop_rest=True)}
+    events = []
+    chain = load(engine, nodes, ["s a", "s b", "s c", "a j", "b j", "c j"])
+    outcome = await chain.run("x", listener=events.append)
+    assert sorted(ways(outcome)) == sorted(told(events)) == ["a Late", "b Late", "j Success"]
+    assert began == []
+
+
+async def test_join_does_not_wait_for_a_branch_that_was_cut_off_with_its_emission(engine):
+    async def emitter(ctx, msg):
+        await ctx.emit("Item", msg)
+
+    nodes = {"s": None, "e": emitter, "a": None, "n": hang, "j": join()}
+    edges = ["s e", "s a", "e Item n", "n j", "a j"]
+    events = []
+    outcome = await load(engine, nodes, edges, keys={"e": {"timeout": "0.01s"}}).run("x", listener=events.append)
+    assert sorted(ways(outcome)) == sorted(told(events)) == ["e Failure", "j Success", "n Failure"]

@@ -152,6 +152,14 @@ def test_node_failure_with_something_else_for_a_message_keeps_the_message(engine
     assert load(engine, {"a": bad}).run_sync("x").message.text == "x"
 
 
+def test_an_error_without_a_text_is_told_by_its_name(engine):
+    def slow(ctx, msg):
+        raise TimeoutError
+
+    outcome = load(engine, {"a": slow}).run_sync("x")
+    assert str(outcome.error) == "node 'a' (t/def): TimeoutError"
+
+
 def test_failure_by_name_has_no_error(engine):
     outcome = load(engine, {"a": lambda ctx, msg: FAILURE}).run_sync("")
     assert outcome.ends[0].error is None

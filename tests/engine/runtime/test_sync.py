@@ -193,3 +193,42 @@ def test_nodes_see_the_context_variables_of_whoever_calls():
             copy_context().run(lambda name=name: (request.set(name), chain.run_sync("x")))
         chain.run_sync("x")
     assert seen == ["first", "second", "none"]
+
+
+@pytest.mark.parametrize("where", ["here", "in sub-runs", "in an emission", "in sub-runs that wait"])
+def test_branches_go_on_at_the_same_time_once_one_of_them_has_asked_for_a_loop(engine, where):
+    met = []
+
+    async def meet(ctx, msg):
+        met.append(ctx.node_id)
+        await ctx.need_loop()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return SUCCESS, msg.with_data(str(len(met)), "TEXT")
+
+    async def runs(ctx, msg):
+        ends = await ctx.run_chain("sub", msg)
+        return SUCCESS, ends[0].message
+
+    async def emits(ctx, msg):
+        await ctx.emit(SUCCESS, msg)
+
+    node = flow(runs if "sub-runs" in where else meet)
+    load(engine, {"m": meet if where == "in sub-runs that wait" else flow(meet)}, id="sub")
+    nodes = {"s": flow(emits) if where == "in an emission" else None, "a": node, "b": node}
+    outcome = load(engine, nodes, ["s a", "s b"]).run_sync("x")
+    assert [end.message.text for end in outcome.ends if end.node_id != "s"] == ["2", "2"]
+
+
+def test_a_caller_behind_whom_branches_wait_gives_them_tasks_in_the_order_written(engine):
+    order = []
+
+    async def note(ctx, msg):
+        order.append(ctx.node_id)
+        await ctx.need_loop()
+        await asyncio.sleep(0)
+        return SUCCESS
+
+    nodes = {"s": None, "a": flow(note), "b": flow(note), "c": lambda ctx, msg: order.append(ctx.node_id), "d": note}
+    assert len(load(engine, nodes, ["s a", "s b", "s c", "s d"]).run_sync("x").ends) == 4
+    assert order == ["a", "b", "c", "d"]

@@ -8,8 +8,9 @@ import threading
 import pytest
 from tests.engine.runtime.kit import Kind, blocking, join, load, ways
 
-from catenary import FAILURE, SUCCESS, Component, Config, Engine, fail, register
+from catenary import FAILURE, SUCCESS, Component, Config, Engine, Message, fail, register
 from catenary.errors import ConnectFailed, ExpressionError, Refused, RunTimeout
+from catenary.relation import NodeFailure
 from catenary.testing import FakeClock
 
 
@@ -224,6 +225,22 @@ async def test_output_of_named_nodes_is_kept(engine, emission, kept, kind):
     nodes = {"a": Kind(kind, lambda ctx, msg: emission(msg)), "r": Kind("t/reads")}
     outcome = await load(engine, nodes, ["a r", "a Failure r"]).run("x")
     assert [end.message.text for end in outcome.ends if end.node_id == "r"] == [kept]
+
+
+@pytest.mark.parametrize("kind", ["t/def", "t/async"])
+@pytest.mark.parametrize(
+    "error", [ValueError("no"), NodeFailure("no", Message("own", data_type="TEXT"))], ids=["raised", "own"]
+)
+async def test_what_a_node_sent_by_failure_is_its_output_with_the_error_text(engine, kind, error):
+    def broken(ctx, msg):
+        raise error
+
+    kept = []
+    nodes = {"a": Kind(kind, broken), "b": lambda ctx, msg: kept.append(ctx.output("a")), "r": Kind("t/reads")}
+    await load(engine, nodes, ["a Failure b", "a Never r"]).run("x")
+    assert [(one.text, one.metadata["errorMsg"]) for one in kept] == [
+        ("own" if isinstance(error, NodeFailure) else "x", "no")
+    ]
 
 
 def test_output_of_nodes_nobody_names_is_not_kept(engine):

@@ -215,7 +215,7 @@ async def test_a_broken_connection_is_found_and_made_again(kinds):
         link.is_open = False
         kinds.link.error = ConnectionError("gone")
         status = (await engine.shared.check())["l"]
-        assert (status.state, status.error) == ("disconnected", "gone")
+        assert (status.state, status.error) == ("reconnecting", "gone")
 
 
 async def test_checks_come_again_and_again_only_if_asked_for(kinds):
@@ -327,3 +327,83 @@ def test_a_strict_engine_shares_nodes_that_nothing_leads_to(kinds):
     with kinds.engine(defaults=ChainDefaults(strict=True)) as engine:
         engine.shared.load(shared(node("one", "database", dsn=":memory:"), node("two", "database", dsn="ref://one")))
         assert engine.shared.ids() == ["one", "two"]
+
+
+# All anew
+
+
+async def test_all_that_is_loaded_anew_includes_connections_with_other_settings(kinds, tmp_path):
+    properties = {"file": "one", "place": str(tmp_path)}
+    async with kinds.engine(properties=properties) as engine:
+        dsn = "${global.place}/${global.file}"
+        engine.shared.load(shared(node("db", "database", dsn=dsn), node("kept", "database", dsn=":memory:")))
+        made = engine.load(chain(node("a", "database", dsn="ref://db", sql="PRAGMA database_list")))
+        engine.load(chain(node("a", "database", dsn="ref://kept"), name="other"))
+        assert made.run_sync({}).message.value[0][2].endswith("one")
+        engine.run_sync("other", {})
+        old, kept = kinds.database.opened
+        properties["file"] = "two"
+        async with engine.shared.borrow("db") as held:
+            engine.reload_all()
+            assert held is old
+            assert (await engine.run(made.id, {})).message.value[0][2].endswith("two")
+            assert not old.closed
+        assert old.closed
+        engine.run_sync("other", {})
+        assert not kept.closed
+        assert len(kinds.database.opened) == 3
+
+
+async def test_a_connection_is_closed_where_it_was_opened_when_a_thread_loads_all_anew(kinds):
+    properties = {"server": "one"}
+    async with kinds.engine(properties=properties) as engine:
+        engine.shared.load(shared(node("link", "link", server="${global.server}")))
+        engine.load(chain(node("a", "link", server="ref://link")))
+        await engine.run("c", {})
+        properties["server"] = "two"
+        await asyncio.to_thread(engine.reload_all)
+        async with asyncio.timeout(5):
+            while kinds.link.made[0].is_open:  # noqa: ASYNC110 - a connection that is closed tells nobody
+                await asyncio.sleep(0.005)
+        assert (await engine.run("c", {})).message.value == {"open": True, "link": 1}
+
+
+def test_connections_that_cannot_be_loaded_anew_stay(kinds):
+    properties = {"sql": "SELECT 1"}
+    with kinds.engine(properties=properties) as engine:
+        one, two = (node(name, "database", dsn=":memory:", sql="${global.sql}") for name in ("one", "two"))
+        engine.shared.load(shared(one, two))
+        made = engine.load(chain(node("a", "database", dsn="ref://one")))
+        assert made.run_sync({}).ok
+        properties["sql"] = "${1 +}"
+        with pytest.raises(ChainInvalid) as caught:
+            engine.reload_all()
+        assert [problem.code for problem in caught.value.problems] == ["template.syntax", "template.syntax"]
+        assert engine.get(made.id).version == 2
+        assert engine.run_sync(made.id, {}).ok
+        assert not kinds.database.opened[0].closed
+
+
+def test_the_id_of_a_shared_resource_is_not_that_of_an_endpoint(kinds):
+    with kinds.engine() as engine:
+        engine.shared.load(shared(node("db", "database", dsn=":memory:")))
+        endpoint = {"id": "db", "type": "schedule"}
+        for change in (engine.endpoints.add, engine.endpoints.reload):
+            with pytest.raises(EngineError, match="duplicate node id:db"):
+                change(endpoint)
+        engine.endpoints.add({**endpoint, "id": "timer"})
+        with pytest.raises(EngineError, match="duplicate node id:timer"):
+            engine.shared.load(shared(node("timer", "database", dsn=":memory:")))
+        assert (engine.shared.ids(), list(engine.endpoints.kinds())) == (["db"], ["timer"])
+
+
+async def test_a_reload_makes_no_connection_of_an_endpoint_nor_the_other_way_round(kinds):
+    async with kinds.engine() as engine:
+        engine.shared.load(shared(node("db", "database", dsn=":memory:")))
+        engine.endpoints.add({"id": "timer", "type": "schedule"})
+        with pytest.raises(EngineError, match="duplicate node id:timer"):
+            await engine.shared.reload(shared(node("timer", "database", dsn=":memory:")))
+        endpoints = {"metadata": {"endpoints": [{"id": "db", "type": "schedule"}]}}
+        with pytest.raises(EngineError, match="duplicate node id:db"):
+            await engine.shared.reload(endpoints)
+        assert (engine.shared.ids(), list(engine.endpoints.kinds())) == (["db"], ["timer"])

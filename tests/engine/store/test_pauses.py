@@ -13,8 +13,11 @@ import catenary_components
 from catenary import SUCCESS, Chain, ChainInvalid, Engine, Message, Outcome
 from catenary.errors import AnswererRefused, AnswerInvalid, PauseError
 from catenary.pauses import Answer
+from catenary.pauses.resuming import place_answer
 from catenary.store import Database
 from catenary.store.owners import Owner, is_there
+from catenary.store.pauses import PauseStore, StoredState
+from catenary.store.pickup import Pickup
 from catenary.testing import FakeClock
 
 assert catenary_components.__doc__
@@ -74,6 +77,50 @@ async def test_another_engine_answers_a_run_that_is_held(file: Path) -> None:
         for engine in (holder, other):
             with pytest.raises(PauseError, match="was answered already by ann"):
                 await engine.answer(run_id, "w", answerer="ann", data={})
+
+
+def is_right(answer: Answer) -> None:
+    if answer.data != {"m": 2}:
+        raise AnswerInvalid("m must be 2")
+
+
+async def test_an_answer_that_comes_when_the_time_is_over_is_looked_at_too(file: Path) -> None:
+    """The holder finds it in the file when it closes the question: a wrong one does not count, a right one does."""
+    for data, expected in (({"m": 3}, "expired"), ({"m": 2}, "answered")):
+        async with engine_on(file) as holder:
+            chain = asking(holder)
+            run = asyncio.ensure_future(chain.run({"n": 1}))
+            run_id = await until_waiting(holder)
+            (held,) = holder.pauses._held.values()
+            held.check = is_right
+            store = holder.pauses.store
+            assert store is not None
+            holder.pauses._file.look_no_more()
+            assert store.answer((run_id, "w", 1), Answer(answerer="ann", data=data))
+            await holder.pauses._expire(held)
+            assert held.state == expected
+            await run
+
+
+async def test_whoever_takes_a_run_up_knows_its_chain_before_it_goes_on(file: Path) -> None:
+    first = engine_on(file)
+    run_id = await left(first, asking(first), {"n": 1})
+    async with engine_on(file) as second:
+        taken = place_answer(second, run_id, "w", {"answerer": "ann", "data": {"m": 2}})
+        assert taken is not None
+        assert taken.chain_id == "x"
+        assert (await taken.run()).run_id == taken.run_id
+
+
+async def test_pauses_are_kept_once_there_is_a_file(file: Path) -> None:
+    assert not Engine().pauses.is_kept
+    engine = engine_on(file)
+    assert not engine.pauses.is_kept
+    await left(engine, asking(engine), {"n": 1})
+    assert engine.pauses.is_kept
+    with closing(Database(file)) as database:
+        engine.pauses.keep_in(database)
+        assert engine.pauses.is_kept
 
 
 async def test_a_run_that_nobody_holds_goes_on_behind_the_node(file: Path) -> None:
@@ -167,6 +214,28 @@ async def test_a_run_that_ended_otherwise_leaves_nothing_to_answer(file: Path) -
         async with engine_on(file) as other:
             with pytest.raises(PauseError, match="its run was stopped"):
                 await other.answer(run_id, "w", answerer="ann", data={})
+
+
+@pytest.mark.parametrize(("state", "told"), [("cancelled", "its run was stopped"), ("expired", "nobody answered")])
+async def test_an_answer_that_nobody_has_taken_is_not_told_to_be(
+    file: Path, state: StoredState, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = PauseStore.answer
+
+    def too_late(store: PauseStore, key: tuple[str, str, int], given: Answer) -> bool:
+        is_first = answer(store, key, given)
+        store.settle(key, state, ("answered",)).result()  # what the holder writes that has not seen it
+        return is_first
+
+    monkeypatch.setattr(Pickup, "begin", lambda _: None)  # nobody looks for it
+    monkeypatch.setattr(PauseStore, "answer", too_late)
+    async with engine_on(file) as holder, engine_on(file) as other:
+        run = asyncio.ensure_future(asking(holder).run({}))
+        run_id = await until_waiting(holder)
+        with pytest.raises(PauseError, match=told):
+            await other.answer(run_id, "w", answerer="ann", data={})
+        run.cancel()
+        await asyncio.wait([run])
 
 
 async def test_a_run_that_was_put_off_goes_on_in_the_same_engine(file: Path) -> None:
@@ -355,8 +424,8 @@ async def test_answers_that_were_not_taken_go_along(file: Path) -> None:
     run_id = await until_waiting(holder, 2)
     store = holder.pauses.store
     assert store is not None
-    assert holder.pauses._pickup is not None
-    holder.pauses._pickup.end()
+    assert holder.pauses._file._pickup is not None
+    holder.pauses._file.look_no_more()
     assert store.answer((run_id, "v", 1), Answer(data={"v": 1}))
     crash(holder)
     async with engine_on(file) as other:

@@ -240,3 +240,10 @@ def test_replies_are_read_from_plain_values():
 def test_what_is_no_reply_is_refused(source, text):
     with pytest.raises(ValueError, match=text):
         Reply.of(source)
+
+
+@pytest.mark.parametrize("script", ["Hello.", {"text": "Hello."}, Reply(text="Hello."), lambda request: "Hello."])
+def test_a_single_reply_is_no_script(script):
+    """A text would be one reply a letter."""
+    with pytest.raises(TypeError, match="a script is a list of replies"):
+        ScriptedModel(script)

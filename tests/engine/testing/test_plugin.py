@@ -87,6 +87,37 @@ def test_file_or_chain_that_is_wrong_is_told_with_its_place(report):
     assert re.search(r"meter.yaml:1:\d+: chain.unknown-type", report)
 
 
+SETTINGS = """
+[pytest]
+catenary_components = acme/hot=given/hot.yaml
+catenary_shared = given/connections.yaml
+catenary_chains = given/chains
+"""
+
+
+@pytest.mark.timeout(120)
+def test_settings_name_what_chains_need_seen_from_their_file(tmp_path):
+    given = {
+        "pytest.ini": SETTINGS,
+        "given/hot.yaml": "metadata: {nodes: [{id: f, type: exprFilter, configuration: {expr: msg.t > 40}}]}",
+        "given/connections.yaml": "metadata: {nodes: []}",
+        "given/chains/sub.yaml": "ruleChain: {id: sub}\nmetadata: {nodes: [{id: z, type: comment}]}",
+    }
+    for name, text in given.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "tests").mkdir()
+    chain = """\
+metadata:
+  nodes: [{id: a, type: acme/hot}, {id: b, type: flow, configuration: {targetId: sub}}]
+  connections: [{fromId: a, type: "True", toId: b}]
+"""
+    put(tmp_path / "tests", "cases: [{name: hot, input: {data: {t: 50}}, expect: {visited: 'sub:z'}}]", chain)
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "tests"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "meter.test.yaml::hot PASSED" in ran.stdout, ran.stdout + ran.stderr
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("plugin", "option"), [("pytest_randomly", "--randomly-seed=1"), ("xdist", "-n2")])
 def test_cases_are_shuffled_and_shared_out_like_any_test(tmp_path, plugin, option):

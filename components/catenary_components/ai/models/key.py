@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import core_schema
 
+from catenary.masking import NO_SECRETS, SHORTEST
+
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
@@ -28,8 +30,12 @@ class ApiKey:
         return self._secret
 
     def hide_in(self, text: str) -> str:
-        """Give a text with the secret masked wherever it stands in it."""
-        return text.replace(self._secret, str(self)) if self._secret else text
+        """Give a text with the secret masked wherever it stands in it.
+
+        One so short that it is in words is none, and neither is what stands where no key is needed, such as `ollama`.
+        """
+        is_secret = len(self._secret) >= SHORTEST and self._secret.lower() not in NO_SECRETS
+        return text.replace(self._secret, str(self)) if is_secret else text
 
     def __bool__(self) -> bool:
         return bool(self._secret)

@@ -11,10 +11,11 @@ from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError
 from catenary.errors import TemplateError
 from catenary.expr.document.engine import DocumentEnvironment
 from catenary.expr.document.places import place_of
-from catenary.expr.document.words import reason_of
+from catenary.expr.document.words import document_reason
 from catenary.expr.environment import VARIABLES
-from catenary.expr.operators import EvaluationError
-from catenary.expr.problems import shorten, syntax_problem
+from catenary.expr.kinds import EvaluationError
+from catenary.expr.problems import syntax_problem
+from catenary.text_places import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,5 +95,5 @@ def failure_of(error: BaseException, name: str, field: str, ctx: object = None) 
     """Make the error of a document that failed on a message: field, file, line, reason; and the node."""
     file, line = place_of(error, name)
     where = ", ".join(part for part in (file, f"line {line}" if line else "") if part)
-    text = ": ".join(part for part in (field, where, reason_of(error)) if part)
+    text = ": ".join(part for part in (field, where, document_reason(error)) if part)
     return TemplateError(text, node_id=getattr(ctx, "node_id", ""))

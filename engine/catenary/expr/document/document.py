@@ -11,7 +11,7 @@ from catenary.errors import TemplateError
 from catenary.expr.document.go_templates import go_problem
 from catenary.expr.environment import Environment
 from catenary.expr.files import locate, read_text
-from catenary.expr.operators import EvaluationError
+from catenary.expr.kinds import EvaluationError
 from catenary.expr.templates import Template
 from catenary.expr.validation import validator_schema
 

@@ -25,13 +25,14 @@ from catenary.expr.document.methods import Method, method_of
 from catenary.expr.document.places import place_of
 from catenary.expr.document.rewrite import Facts, Known, rewrite
 from catenary.expr.document.run import Names, Nil, Run, Work, current_run
-from catenary.expr.document.words import reason_of
+from catenary.expr.document.words import document_reason
 from catenary.expr.environment import find_path, payload, place_in_chain
 from catenary.expr.files import locate, read_text
 from catenary.expr.functions.table import functions_of
 from catenary.expr.includes import Rendering, rendering
-from catenary.expr.operators import EvaluationError, kind_of
+from catenary.expr.kinds import MAX_TEXT, EvaluationError, bounded_text, is_number, kind_of
 from catenary.expr.text import text_of
+from catenary.file_stamps import stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-MAX_OUTPUT: Final = 10 * operators.MAX_TEXT
+MAX_OUTPUT: Final = 10 * MAX_TEXT
 """Characters that a document may render to."""
 
 _RANGE: Final = 100_000
@@ -84,17 +85,9 @@ class _Files(BaseLoader):
         found = locate(template, self.environment)
         if found is None:
             raise TemplateNotFound(template)
-        state = _state(found)
+        stamp = stamp_of(found)
         source = read_text(str(found), self.environment)
-        return source.removesuffix("\n"), str(found), lambda: _state(found) == state
-
-
-def _state(path: Path) -> object:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+        return source.removesuffix("\n"), str(found), lambda: stamp_of(found) == stamp
 
 
 class DocumentEnvironment(ImmutableSandboxedEnvironment):
@@ -213,7 +206,7 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
             raise error
         file, line = place_of(error, run.name)
         place = {**place_in_chain(run.context), "field": run.field, "file": file, "line": line}
-        _log.warning("a part of a document failed and is left empty", extra={"reason": reason_of(error), **place})
+        _log.warning("a part of a document failed and is left empty", extra={"reason": document_reason(error), **place})
 
     # What documents call
 
@@ -276,7 +269,7 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
     def join_texts(self, *values: Json) -> str:
         """`~`."""
         texts = [text_of(_plain(value)) for value in values]
-        operators.bounded_text(sum(map(len, texts)))
+        bounded_text(sum(map(len, texts)))
         return str(_budget().charge("".join(texts)))
 
     def read_payload(self) -> Json:
@@ -311,7 +304,7 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
             return entries[argument] if argument in entries else Nil(name=str(argument))
         if isinstance(argument, slice) and isinstance(obj, (list, tuple, str)):
             return _budget().charge(cast("list[Json]", obj)[argument])
-        if isinstance(obj, (list, tuple, str)) and operators.is_number(argument):
+        if isinstance(obj, (list, tuple, str)) and is_number(argument):
             elements = cast("list[Json]", obj)
             place = int(cast("float", argument))
             return elements[place] if -len(elements) <= place < len(elements) else Nil(name=f"[{place}]")
@@ -329,7 +322,7 @@ class DocumentEnvironment(ImmutableSandboxedEnvironment):
 
 
 def _divided_whole(left: Json, right: Json) -> Json:
-    if operators.is_number(left) and operators.is_number(right) and right != 0:
+    if is_number(left) and is_number(right) and right != 0:
         return left // right
     raise EvaluationError("'//' takes two numbers, and not zero on the right")
 
@@ -348,7 +341,7 @@ _BINARY: Final[dict[str, Callable[[Json, Json], Json]]] = {
 def _range(*bounds: Json) -> list[int]:
     if not 1 <= len(bounds) <= 3:
         raise EvaluationError(f"range() takes 1 to 3 arguments, not {len(bounds)}")
-    if not all(operators.is_number(bound) and float(bound).is_integer() for bound in bounds):
+    if not all(is_number(bound) and float(bound).is_integer() for bound in bounds):
         raise EvaluationError("range() takes whole numbers")
     numbers = range(*map(int, bounds))
     if abs(numbers.stop - numbers.start) // abs(numbers.step) > _RANGE:

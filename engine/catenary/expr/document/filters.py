@@ -9,7 +9,7 @@ import jinja2.filters
 from jinja2 import Undefined, pass_environment
 
 from catenary.expr.document.printf import format_text
-from catenary.expr.operators import EvaluationError, bounded_text, is_number, kind_of
+from catenary.expr.kinds import EvaluationError, bounded_text, is_number, kind_of
 from catenary.expr.text import json_text, text_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from catenary.errors import TemplateError
-from catenary.expr.problems import shorten, syntax_problem
+from catenary.expr.problems import syntax_problem
+from catenary.text_places import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,8 +108,7 @@ class _Translator:
         return f"{{{{{left} {tag} {right}}}}}{lines}"
 
     def _tag(self, text: str) -> tuple[str, bool]:
-        word, *others = text.split(maxsplit=1)
-        rest = others[0] if others else ""
+        word, rest = [*text.split(maxsplit=1), "", ""][:2]  # an action may be empty
         if word == "else":
             kind, _, condition = rest.partition(" ")
             return (f"elif {self._value(condition)}" if kind in {"if", "with"} else "else"), True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from catenary.expr.operators import EvaluationError, bounded_text, is_number
+from catenary.expr.kinds import EvaluationError, bounded_text, is_number
 from catenary.expr.text import text_of
 
 if TYPE_CHECKING:

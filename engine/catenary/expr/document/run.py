@@ -12,7 +12,7 @@ from jinja2.runtime import Context
 
 from catenary.expr.budget import Budget
 from catenary.expr.environment import VARIABLES, output_of, record
-from catenary.expr.operators import EvaluationError, TextMap
+from catenary.expr.kinds import EvaluationError, TextMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,6 +7,8 @@ from typing import Final
 
 from jinja2.exceptions import TemplateNotFound
 
+from catenary.reasons import reason_of
+
 _KINDS: Final = {
     "NoneType": "nil",
     "Nil": "nil",
@@ -51,13 +53,13 @@ _PATTERNS: Final = [(re.compile(pattern), words) for pattern, words in _WORDS]
 _OF_PYTHON: Final = (TypeError, ValueError, AttributeError, ArithmeticError)
 
 
-def reason_of(error: BaseException) -> str:
+def document_reason(error: BaseException) -> str:
     """Say why a document failed, without its place."""
     if isinstance(error, RecursionError):
         return "the document is nested too deeply"
     if isinstance(error, TemplateNotFound):
         return f"there is no document {error.name!r}"
-    text = str(error) or type(error).__name__
+    text = reason_of(error)
     if isinstance(error, _OF_PYTHON):
         for pattern, words in _PATTERNS:
             if match := pattern.fullmatch(text):

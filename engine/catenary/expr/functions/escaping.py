@@ -1,11 +1,12 @@
-"""Functions that make a value safe to stand within another text: in quotes, or in JSON."""
+"""Functions that make a value safe to stand within another text: in quotes, in JSON, or in an address."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from catenary.expr.functions.function import Function, adder
-from catenary.expr.operators import bounded_text
+from catenary.expr.kinds import bounded_text
 from catenary.expr.text import json_quoted, json_text, text_of
 
 if TYPE_CHECKING:
@@ -37,3 +38,21 @@ def json_escape(value: Json) -> str:
     text = text_of(value)
     bounded_text(len(text))
     return json_quoted(text)[1:-1]
+
+
+@function(
+    "urlEncode",
+    1,
+    examples=(
+        ("urlEncode('a/b c?d=ü')", "a%2Fb%20c%3Fd%3D%C3%BC"),
+        ("urlEncode('..')", "%2E%2E"),
+        ("urlEncode(7)", "7"),
+    ),
+)
+def url_encode(value: Json) -> str:
+    """Give the text of a value to stand within an address, as one part of its path or one value of its query."""
+    text = text_of(value)
+    if text in {".", ".."}:  # as they are, they would lead to another folder
+        return text.replace(".", "%2E")
+    bounded_text(3 * len(text))
+    return quote(text, safe="", errors="replace")

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from catenary.expr.functions.function import Function
-from catenary.expr.operators import EvaluationError
+from catenary.expr.kinds import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,8 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from catenary.expr.functions.function import Function, adder
-from catenary.expr.operators import MAX_ITEMS, EvaluationError, is_number, kind_of, less
+from catenary.expr.kinds import MAX_ITEMS, EvaluationError, is_number, kind_of
+from catenary.expr.operators import less
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator

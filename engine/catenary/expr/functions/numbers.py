@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Final, cast
 
 from catenary.expr.functions.function import Function, adder
-from catenary.expr.operators import EvaluationError, as_float, divide, is_number, kind_of
+from catenary.expr.kinds import EvaluationError, is_number, kind_of
+from catenary.expr.operators import as_float, divide
 
 if TYPE_CHECKING:
     from catenary.jsontext import Json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from catenary.expr.files import file_exists
-from catenary.expr.functions import escaping, lists, numbers, texts, times, values
+from catenary.expr.functions import escaping, hashing, lists, numbers, texts, times, values
 from catenary.expr.functions.function import Function
 from catenary.expr.functions.hosted import host_functions
 from catenary.expr.includes import include as included
@@ -18,6 +18,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **numbers.TABLE,
     **texts.TABLE,
     **escaping.TABLE,
+    **hashing.TABLE,
     **lists.TABLE,
     **times.TABLE,
 }

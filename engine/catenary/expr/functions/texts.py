@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from catenary.expr.functions.function import Function, adder
-from catenary.expr.operators import EvaluationError, bounded_text, is_number, kind_of
+from catenary.expr.kinds import EvaluationError, bounded_text, is_number, kind_of
 
 if TYPE_CHECKING:
     from catenary.jsontext import Json

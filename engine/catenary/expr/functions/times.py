@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
+from catenary.durations import go_parts_s
 from catenary.expr.functions.function import Function, adder
+from catenary.expr.kinds import EvaluationError, kind_of
 from catenary.expr.layouts import LAYOUTS, parse_layout
-from catenary.expr.operators import EvaluationError, kind_of
 
 if TYPE_CHECKING:
     from catenary.clock import Clock
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 TABLE: Final[dict[str, Function]] = {}
 function = adder(TABLE, "Times and durations")
-
-_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
-_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
 @function("now", 0, contextual=True, examples=(("now() > date('2020-01-01')", True),))
@@ -36,13 +33,13 @@ def duration(text: Json) -> timedelta:
     if not isinstance(text, str):
         raise EvaluationError(f"duration() takes a string, not {kind_of(text)}")
     body = text.lstrip("+-") if text[:1] in {"+", "-"} else text
-    parts = _PART.findall(body)
     if body == "0":
         return timedelta()
-    if not parts or "".join(number + unit for number, unit in parts) != body or len(body) > 100:
+    parts = go_parts_s(body)
+    if parts is None:
         raise EvaluationError(f"duration(): {text[:40]!r} is no duration; write it as in '1h30m', '250ms'")
     try:
-        total = sum((timedelta(seconds=float(number) * _SECONDS[unit]) for number, unit in parts), timedelta())
+        total = sum((timedelta(seconds=seconds) for seconds in parts), timedelta())
     except OverflowError:
         raise EvaluationError(f"duration(): {text[:40]!r} is too long") from None
     return -total if text.startswith("-") else total

@@ -9,7 +9,8 @@ import re
 from typing import TYPE_CHECKING, Final, cast
 
 from catenary.expr.functions.function import Function, adder
-from catenary.expr.operators import EvaluationError, as_float, is_number, item, kind_of
+from catenary.expr.kinds import EvaluationError, is_number, kind_of
+from catenary.expr.operators import as_float, item
 from catenary.expr.text import json_text, text_of
 from catenary.jsontext import loads
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr.functions.hosted import host_functions
 from catenary.expr.functions.table import functions_of
-from catenary.expr.operators import MAX_ITEMS, EvaluationError, bounded_integer, is_number, kind_of
+from catenary.expr.kinds import MAX_ITEMS, EvaluationError, bounded_integer, is_number, kind_of
 from catenary.expr.python.operators import as_text, listed, power
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from catenary.errors import ExpressionError
 from catenary.expr.environment import Environment, output_of, record
 from catenary.expr.formula import Formula
-from catenary.expr.problems import place, shorten
 from catenary.expr.python import operators as guards
 from catenary.expr.python.builtins import python_functions
 from catenary.expr.python.compiler import PythonCompiler
 from catenary.expr.python.syntax import Source, tree_of
 from catenary.message import UNREAD
+from catenary.reasons import reason_of
+from catenary.text_places import place, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +125,7 @@ def _closure(compiler: PythonCompiler, value: ast.expr, text: Source) -> Callabl
 
 def _explained(error: BaseException, position: int, text: Source) -> ExpressionError:
     """Make an `ExpressionError` of anything that a closure raises."""
-    reason = str(error) or type(error).__name__
+    reason = reason_of(error)
     if isinstance(error, KeyError):
         key = error.args[0] if error.args else ""
         reason = f"there is no key {key!r}; `.get({key!r})` gives None where it is missing"

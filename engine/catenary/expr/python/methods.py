@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from catenary.expr.kinds import MAX_TEXT, EvaluationError, bounded_text, kind_of
 from catenary.expr.methods import call_method as call_time_method
-from catenary.expr.operators import MAX_TEXT, EvaluationError, bounded_text, kind_of
 from catenary.expr.python.operators import listed
 
 if TYPE_CHECKING:

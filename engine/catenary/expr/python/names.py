@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.expr.environment import VARIABLES, output_of, payload
+from catenary.expr.kinds import MAX_TEXT
 from catenary.expr.lower import FREE_WEIGHT, MAKER_WEIGHT
-from catenary.expr.operators import MAX_TEXT
 from catenary.expr.python import operators as guards
 from catenary.expr.python.syntax import GLOBAL, Source
 

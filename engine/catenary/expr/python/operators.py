@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from catenary.expr.budget import SECONDS, Budget
-from catenary.expr.operators import MAX_BITS, MAX_ITEMS, EvaluationError, bounded_integer, bounded_text, kind_of
+from catenary.expr.kinds import MAX_BITS, MAX_ITEMS, EvaluationError, bounded_integer, bounded_text, kind_of
 from catenary.expr.text import text_of
 
 if TYPE_CHECKING:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -110,6 +112,12 @@ class ScriptEngine(Protocol):
             ScriptError: When the source is no valid script (the text tells line and column), or no engine is installed.
         """
         ...
+
+
+@cache
+def source_of(name: str) -> str:
+    """Give a file of JavaScript that stands beside this one."""
+    return Path(__file__).with_name(name).read_text("utf-8")
 
 
 def engine_named(name: EngineName = "quickjs") -> ScriptEngine:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from catenary.errors import ScriptError
 
 if TYPE_CHECKING:
     import re
+    from collections.abc import Mapping
 
     from catenary.expr.script.engine import ScriptLimits
+
+Limit: TypeAlias = Literal["time", "memory", "stack"]
+"""What stops a script."""
 
 _LONGEST_TEXT = 100_000  # of an error: engines put whole names into theirs
 
@@ -27,8 +31,14 @@ class Stopped:
         text: What the engine says.
     """
 
-    reason: Literal["time", "memory", "stack", "error"]
+    reason: Limit | Literal["error"]
     text: str = ""
+
+    @classmethod
+    def by(cls, limits: Mapping[str, Limit], text: str) -> Stopped | None:
+        """Say which limit stands behind what an engine says; `None` when it is none of `limits`."""
+        reason = limits.get(text)
+        return None if reason is None else cls(reason)
 
 
 @dataclass(frozen=True, slots=True)

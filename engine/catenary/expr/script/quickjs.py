@@ -10,20 +10,23 @@ script: a built-in function is not stopped before it comes back, so those that c
 from __future__ import annotations
 
 import re
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 from time import thread_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from catenary.expr.script.calls import SharedScript
-from catenary.expr.script.engine import ScriptHost, ScriptLimits, ScriptSource
+from catenary.expr.script.engine import ScriptHost, ScriptLimits, ScriptSource, source_of
 from catenary.expr.script.errors import Places, Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from catenary.expr.script.errors import Limit
 
 quickjs: Any = import_module("quickjs")  # it has no types
 
 _ENTRANCE = -6  # what `realm.js` takes to give the way to one script
-_LIMITS = {
+_LIMITS: Mapping[str, Limit] = {
     "InternalError: interrupted": "time",
     "InternalError: out of memory": "memory",
     "null": "memory",  # not even the error had room
@@ -64,8 +67,7 @@ class QuickJs:
 
     def told(self, text: str) -> Stopped | None:
         """Say which limit stands behind a text."""
-        reason: Any = _LIMITS.get(text)
-        return None if reason is None else Stopped(reason)
+        return Stopped.by(_LIMITS, text)
 
 
 class QuickJsMachine:
@@ -75,8 +77,8 @@ class QuickJsMachine:
         self._context = quickjs.Context()
         self._context.set_memory_limit(limits.memory_bytes)
         self._context.set_max_stack_size(limits.stack_bytes)
-        self.enter: Any = self._context.eval(_source("realm.js"))
-        self._context.eval(_source("quickjs_guards.js"))
+        self.enter: Any = self._context.eval(source_of("realm.js"))
+        self._context.eval(source_of("quickjs_guards.js"))
 
     def entrance(self, number: int, kind: int) -> Any:
         """Give the way to one script that `realm.js` gives."""
@@ -89,8 +91,3 @@ class QuickJsMachine:
     def set_time_limit(self, seconds: float) -> None:
         """Set the limit of the following calls, in processor time of the whole process; 0 for none."""
         self._context.set_time_limit(seconds if seconds > 0 else -1)
-
-
-@cache
-def _source(name: str) -> str:
-    return Path(__file__).with_name(name).read_text("utf-8")

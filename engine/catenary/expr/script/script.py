@@ -33,12 +33,14 @@ class Script:
 
     Attributes:
         source: The text it was made from.
+        fetches: True when it may wait for a cache outside of the process, so that it runs in a thread.
     """
 
-    __slots__ = ("_compiled", "source")
+    __slots__ = ("_compiled", "fetches", "source")
 
-    def __init__(self, source: str, compiled: CompiledScript | None) -> None:
+    def __init__(self, source: str, compiled: CompiledScript | None, *, fetches: bool = False) -> None:
         self.source = source
+        self.fetches = fetches
         self._compiled = compiled
 
     @classmethod
@@ -81,7 +83,8 @@ class Script:
                 names["global"] = _plain(environment.properties)
         script = ScriptSource(source, function, parameters, names, finish, blank_is_text)
         engine = engine_named(environment.script_engine if environment else "quickjs")
-        return cls(source, engine.compile(script, limits, host))
+        fetches = environment is not None and environment.cache_waits and "$ctx" in source
+        return cls(source, engine.compile(script, limits, host), fetches=fetches)
 
     @property
     def is_blank(self) -> bool:

@@ -16,23 +16,23 @@ import threading
 import weakref
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from catenary.expr.script.calls import SharedScript
-from catenary.expr.script.engine import ScriptHost, ScriptLimits, ScriptSource
+from catenary.expr.script.engine import ScriptHost, ScriptLimits, ScriptSource, source_of
 from catenary.expr.script.errors import Places, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from catenary.expr.script.errors import Limit
     from catenary.jsontext import Json
 
 mini_racer: Any = import_module("py_mini_racer")
 
 _COMPILE = -1  # what `realm.js` takes to compile a script
-_LIMITS = {
+_LIMITS: Mapping[str, Limit] = {
     "RangeError: Maximum call stack size exceeded": "stack",
     "RangeError: Invalid string length": "memory",
     "RangeError: Array buffer allocation failed": "memory",
@@ -79,8 +79,7 @@ class V8:
 
     def told(self, text: str) -> Stopped | None:
         """Say which limit stands behind a text."""
-        reason: Any = _LIMITS.get(text)
-        return None if reason is None else Stopped(reason)
+        return Stopped.by(_LIMITS, text)
 
 
 class V8Machine:
@@ -96,11 +95,11 @@ class V8Machine:
         # Scripts see all names of the global scope, but cannot list those of `const`: this one nobody guesses, and
         # V8 must not meet it where the function is written, or stacks would tell it.
         self._enter = f"enter_{secrets.token_hex(16)}"
-        self._isolate.eval(f"{_HIDDEN}\nglobalThis.entrance =\n{_source('realm.js')}")
+        self._isolate.eval(f"{_HIDDEN}\nglobalThis.entrance =\n{source_of('realm.js')}")
         self._isolate.eval(f"const {self._enter} = entrance; delete globalThis.entrance;")
         self._renew = f"renew_{secrets.token_hex(16)}"
         self._most_bytes = limits.memory_bytes
-        self._isolate.eval(f"globalThis.renewal =\n{_source('quickjs_guards.js')}")
+        self._isolate.eval(f"globalThis.renewal =\n{source_of('quickjs_guards.js')}")
         self._isolate.eval(f"const {self._renew} = renewal; delete globalThis.renewal;")
 
     def run(self, source: str) -> None:
@@ -178,8 +177,3 @@ def _event_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="catenary-v8", daemon=True).start()
     return loop
-
-
-@cache
-def _source(name: str) -> str:
-    return Path(__file__).with_name(name).read_text("utf-8")

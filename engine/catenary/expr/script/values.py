@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from catenary.jsontext import dumps, loads, loads_small
+from catenary.jsontext import dumps, encodable, loads, loads_small
 from catenary.message import BINARY, JSON, metadata_text
 
 if TYPE_CHECKING:
@@ -47,17 +47,6 @@ def json_arguments(message: Message, reads_metadata: bool) -> tuple[str, str, st
         _metadata_text(metadata) if metadata and reads_metadata else "",
         message_type if message_type.isascii() else encodable(message_type),
     )
-
-
-def encodable(text: str) -> str:
-    """Give a text that UTF-8 can hold: an engine would take any other for nothing at all."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def parse(text: str) -> Json:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from catenary.life.chainfiles import TEST_SUFFIXES
 from catenary.testing.chains.coverage import Coverage
 from catenary.testing.chains.model import suite_schema
-from catenary.testing.chains.reading import SUFFIXES, PlacedCase, SuiteFile, find_suites, read_suite
+from catenary.testing.chains.reading import PlacedCase, SuiteFile, find_suites, read_suite
 from catenary.testing.chains.running import CaseResult, run_case, skipped
 
 __all__ = [
-    "SUFFIXES",
+    "TEST_SUFFIXES",
     "CaseResult",
     "Coverage",
     "PlacedCase",

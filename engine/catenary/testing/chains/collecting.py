@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from catenary.errors import CatenaryError, ChainError, ChainInvalid
+from catenary.life.parts import Parts, split_component
 from catenary.testing.chains.reading import read_suite
 from catenary.testing.chains.running import run_case, skipped
 
@@ -32,7 +33,7 @@ class ChainTestFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Give the cases. Raises: ChainError: when the file cannot be read."""
-        suite = read_suite(self.path)
+        suite = read_suite(self.path, _parts(self.config))
         for placed in suite.cases:
             yield cast("Any", ChainTestItem).from_parent(self, name=placed.name, suite=suite, placed=placed)
 
@@ -69,6 +70,18 @@ class ChainTestItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int, str]:
         """Give where the case stands."""
         return self.path, self._placed.line - 1, self.name
+
+
+def _parts(config: pytest.Config) -> Parts:
+    """Give what the settings of pytest name, seen from their file."""
+    folder = config.inipath.parent if config.inipath else config.rootpath
+    components = map(split_component, config.getini("catenary_components"))
+    return Parts(
+        tuple((type_name, folder / file) for type_name, file in components),
+        tuple(config.getini("catenary_shared")),
+        tuple(config.getini("catenary_chains")),
+        tuple(config.getini("catenary_tools")),
+    )
 
 
 def _told(error: CatenaryError) -> str:

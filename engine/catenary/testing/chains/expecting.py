@@ -28,7 +28,7 @@ def unmet(chain: Chain, expect: Expect, outcome: Outcome, seen: Observer, took_s
     for node, payloads in expect.received.items():
         found += _received(chain, node, payloads, seen.came.get(node, []))
     if expect.ends is not None:
-        found += _ends(chain, expect.ends, [end for end in outcome.ends if not end.gated])
+        found += _ends(chain, expect.ends, [end for end in outcome.ends if not (end.gated or end.is_late)])
     found += _payload(chain, expect, outcome.message, "")
     if expect.max_duration is not None and took_s > expect.max_duration:
         found.append(f"maxDuration: expected at most {expect.max_duration:g} s, took {took_s:.3g} s")

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from catenary.errors import ConfigError
+from catenary.json_schema import same
 from catenary.jsontext import dumps
 from catenary.load.names import did_you_mean
 
@@ -49,11 +50,6 @@ def differences(expected: Json, got: Any, *, part: bool = False, way: str = "") 
     if isinstance(expected, list) and isinstance(got, list):
         return _in_list(cast("list[Json]", expected), cast("list[Json]", got), part, way)
     return [] if same(expected, got) else [told(way, shown(expected), got)]
-
-
-def same(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are equal; `true` is not 1."""
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 def shown(value: Any) -> str:

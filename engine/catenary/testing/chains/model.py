@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from catenary.definition import duration_s
+from catenary.durations import duration_s
 from catenary.jsontext import Json  # noqa: TC001 - pydantic reads it
 from catenary.outcome import Status  # noqa: TC001 - pydantic reads it
 
@@ -16,7 +16,12 @@ def _listed(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
+def _text(value: Any) -> Any:
+    return str(value) if type(value) is int else value
+
+
 Seconds: TypeAlias = Annotated[float, BeforeValidator(duration_s, json_schema_input_type=float | str)]
+Text: TypeAlias = Annotated[str, BeforeValidator(_text, json_schema_input_type=str | int)]
 Names: TypeAlias = Annotated[list[str], BeforeValidator(_listed, json_schema_input_type=str | list[str])]
 
 
@@ -69,7 +74,7 @@ class Sent(Part):
 class Mock(Sent):
     """What a node does, in one visit, in place of its component."""
 
-    error: str | None = _field("The visit fails with this error: the message leaves by `Failure`.")
+    error: Text | None = _field("The visit fails with this error: the message leaves by `Failure`.")
     delay: Seconds = _field("How long the visit takes, such as `2s`; no time passes in truth.", 0)
     sends: list[Sent] | None = _field("Several messages that leave, one after the other; in place of the above.")
     silent: bool = _field("True: nothing is sent on, and the branch ends.", False)
@@ -129,6 +134,11 @@ class Setting(Part):
     allow_external: bool | list[str] = _field(
         "True, or the ids of the nodes, to let nodes that are not mocked call the outside.", False
     )
+    cassette: str = _field(
+        "A cassette beside this file that answers in place of the services of models: write one with `catenary run "
+        "--record FILE`.",
+        "",
+    )
     clock: Literal["fake", "real"] = _field("`fake`: waits of the chain take no time.", "fake")
     now: int | None = _field("The time of day at the beginning, in milliseconds since 1970.")
     timeout: Seconds = _field("How long a case may take in truth.", 10)
@@ -151,6 +161,10 @@ class Suite(Setting):
 
     chain: str = _field("The file of the chain; absent: the one beside this file, of the same name.", "")
     load: Names = _list("Files of other chains that are loaded before, such as those that `flow` runs.")
+    chains: Names = _list("As `load`; folders may be among them, whose chains are all loaded.")
+    components: Names = _list("Chains that are component types, as `FILE` or `TYPE=FILE`; without TYPE it is their id.")
+    shared: Names = _list("Files with nodes that are shared resources, which chains borrow with `ref://ID`.")
+    tools: Names = _list("Python files, whose functions are tools of agents.")
     cases: list[Case] = _field("The cases.", ..., min_length=1)
 
 

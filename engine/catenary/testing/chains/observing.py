@@ -56,6 +56,9 @@ class Observer:
         self.hits: dict[str, Hits] = {}
         self.events = 0
         self._open: dict[int, int] = {}
+        self._sources: dict[int, int] = {}
+        self._latest: dict[tuple[int, str], int] = {}
+        self._sending: set[int] = set()
         self._happened = asyncio.Event()
 
     def __call__(self, event: Event) -> None:
@@ -63,22 +66,41 @@ class Observer:
         self.events += 1
         self._happened.set()
         if isinstance(event, NodeStarted):
-            self._open[event.visit] = event.parent
+            self._enter(event)
             self._visit(event, event.message)
         elif isinstance(event, NodeEmitted):
+            self._sending.add(event.visit)
             self._leave(event, (event.relation,))
         elif isinstance(event, NodeFinished):
             self._open.pop(event.visit, None)
             self._leave(event, event.relations)
 
     def under_way(self) -> int:
-        """Give how many visits go on; those that wait for the chains and nodes that they run do not count."""
-        return len(self._open.keys() - self._open.values())
+        """Give how many visits go on.
+
+        Those do not count that wait for the chains and nodes that they run, or for what comes of what they have sent.
+        """
+        waiting = set(self._open.values())
+        for visit, level in self._open.items():
+            first = visit
+            while first in self._sources:
+                first = self._sources[first]
+                waiting.add(first)
+            waiting |= {sender for sender in self._sending if sender < first and self._open.get(sender) == level}
+        return len(self._open.keys() - waiting)
 
     async def next_event(self) -> None:
         """Come back when something happens."""
         self._happened.clear()
         await self._happened.wait()
+
+    def _enter(self, event: NodeStarted) -> None:
+        """Take note of a visit, and of the one that it comes from; a join comes from no single one."""
+        self._open[event.visit] = event.parent
+        source = self._latest.get((event.parent, event.sender))
+        if source is not None:
+            self._sources[event.visit] = source
+        self._latest[event.parent, event.node_id] = event.visit
 
     def _name(self, event: Event) -> str:
         return event.node_id if event.chain_id == self._chain_id else f"{event.chain_id}:{event.node_id}"

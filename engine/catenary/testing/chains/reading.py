@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path  # noqa: TC003 - the dataclass is looked into at run time
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import ValidationError
 
 from catenary.errors import ChainInvalid, Problem
+from catenary.life.chainfiles import TEST_SUFFIXES
+from catenary.life.parts import Parts
 from catenary.load.complaints import complaint
 from catenary.load.document import read_parsed
 from catenary.load.names import did_you_mean
+from catenary.testing.chains.files import NamedFiles, chain_files_of
 from catenary.testing.chains.model import Case, Expect, ExpectedEnd, Input, Mock, Part, Payload, Sent, Suite
 from catenary.testing.chains.naming import unknown_nodes
 
@@ -23,10 +27,7 @@ if TYPE_CHECKING:
     from catenary.load.json_text import Parsed
     from catenary.load.places import Path as Steps
 
-SUFFIXES: Final = (".test.yaml", ".test.yml", ".test.json")
-"""How the names of files of chain tests end."""
-
-_CHAIN_SUFFIXES: Final = (".yaml", ".yml", ".json")
+NO_PARTS: Final = Parts()
 _CASES: Final = 10_000
 _PLACE: Final = re.compile(r"<([^<>]+)>")
 _PARTS: Final[dict[str, type[Part]]] = {
@@ -57,23 +58,29 @@ class SuiteFile:
 
     Attributes:
         chain: The file of the chain.
-        others: The files of the chains that are loaded before it.
+        parts: What is loaded before it.
+        others: The files of the other chains among that.
     """
 
     path: Path
     suite: Suite
     chain: Path
+    parts: Parts
     others: tuple[Path, ...]
     cases: tuple[PlacedCase, ...]
     places: Parsed
 
     def problem(self, code: str, text: str, *steps: str | int, hint: str = "") -> Problem:
         """Make a problem of this file, at the place that the steps lead to."""
-        return _problem(self.places, str(self.path), code, text, steps, hint)
+        return _problem_at(self.places, str(self.path), code, text, *steps, hint=hint)
 
 
-def read_suite(path: Path) -> SuiteFile:
+def read_suite(path: Path, parts: Parts = NO_PARTS) -> SuiteFile:
     """Read a file of chain tests.
+
+    Args:
+        path: The file.
+        parts: What is loaded besides what the file names itself.
 
     Raises:
         ChainError: When it cannot be read, or is neither JSON nor YAML.
@@ -88,10 +95,10 @@ def read_suite(path: Path) -> SuiteFile:
     cases = _cases(parsed, path, suite, problems) if suite else ()
     if suite is None or problems:
         raise ChainInvalid(sorted(problems, key=_place), file=str(path))
-    chain = _chain_of(parsed, path, suite)
-    others = tuple(_other(parsed, path, name, index) for index, name in enumerate(suite.load))
-    file = SuiteFile(path, suite, chain, others, cases, parsed)
-    problems = unknown_nodes(file)
+    named = NamedFiles(path, suite, partial(_problem_at, parsed, str(path)))
+    chain, parts = named.chain(), parts + named.parts()
+    file = SuiteFile(path, suite, chain, parts, chain_files_of(parts, chain), cases, parsed)
+    problems = named.problems or unknown_nodes(file)
     if problems:
         raise ChainInvalid(sorted(problems, key=_place), file=str(path))
     return file
@@ -102,7 +109,7 @@ def find_suites(paths: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = (one for one in path.rglob("*.test.*") if one.name.endswith(SUFFIXES))
+            inside = (one for one in path.rglob("*.test.*") if one.name.endswith(TEST_SUFFIXES))
             found += sorted(one for one in inside if not any(_is_hidden(part) for part in one.relative_to(path).parts))
         else:
             found.append(path)
@@ -113,30 +120,8 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".")
 
 
-def _chain_of(parsed: Parsed, path: Path, suite: Suite) -> Path:
-    suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), path.suffix)
-    stem = path.name.removesuffix(suffix)
-    candidates = [suite.chain] if suite.chain else [stem + suffix for suffix in _CHAIN_SUFFIXES]
-    for name in candidates:
-        if (path.parent / name).is_file():
-            return path.parent / name
-    steps = ("chain",) if suite.chain else ()
-    text = f"there is no file {candidates[0]}" if suite.chain else f"there is no {' or '.join(candidates)} beside it"
-    hint = "name the file of the chain with `chain`, seen from this file"
-    raise ChainInvalid([_problem(parsed, str(path), "test.no-chain", text, steps, hint)], file=str(path))
-
-
 def _place(problem: Problem) -> tuple[int, int]:
     return problem.line, problem.column
-
-
-def _other(parsed: Parsed, path: Path, name: str, index: int) -> Path:
-    if (path.parent / name).is_file():
-        return path.parent / name
-    hint = "files under `load` are seen from this file"
-    steps = ("load", index)
-    problem = _problem(parsed, str(path), "test.no-chain", f"there is no file {name}", steps, hint)
-    raise ChainInvalid([problem], file=str(path))
 
 
 def _model(parsed: Parsed, path: Path, problems: list[Problem]) -> Suite | None:
@@ -234,8 +219,17 @@ def _problems_of(parsed: Parsed, path: Path, error: ValidationError, base: Steps
         elif details["type"] == "missing":
             problems.append(_problem(parsed, str(path), "test.shape", f"{name!r} is missing", steps))
         else:
-            problems.append(_problem(parsed, str(path), "test.shape", f"{name!r} {complaint(details)}", steps))
+            text = f"{_subject(details['loc'])} {complaint(details)}"
+            problems.append(_problem(parsed, str(path), "test.shape", text, steps))
     return problems
+
+
+def _subject(location: Steps) -> str:
+    """Give what is wrong, by its key: of a list, one of its entries."""
+    key = next((step for step in reversed(location) if isinstance(step, str)), None)
+    if key is None:
+        return "the file"
+    return repr(key) if location[-1] == key else f"an entry of {key!r}"
 
 
 def _steps(value: Json, location: tuple[str | int, ...]) -> Steps:
@@ -256,6 +250,10 @@ def _keys_near(steps: Steps) -> list[str]:
     names = [step for step in steps if isinstance(step, str)]
     part = next((_PARTS[name] for name in reversed(names) if name in _PARTS), Suite)
     return [field.alias or name for name, field in part.model_fields.items()]
+
+
+def _problem_at(parsed: Parsed, file: str, code: str, text: str, *steps: str | int, hint: str = "") -> Problem:
+    return _problem(parsed, file, code, text, steps, hint)
 
 
 def _problem(parsed: Parsed, file: str, code: str, text: str, steps: Steps = (), hint: str = "") -> Problem:

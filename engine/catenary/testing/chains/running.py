@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from catenary.clock import SystemClock
 from catenary.engine import Engine
-from catenary.errors import CatenaryError
+from catenary.errors import CatenaryError, ChainInvalid, EngineError, Problem
+from catenary.life.chainfiles import id_of, same_id
 from catenary.load import read
 from catenary.load.envelope import read_envelope
 from catenary.load.json_text import Parsed
@@ -91,17 +92,41 @@ async def run_case(file: SuiteFile, placed: PlacedCase) -> CaseResult:
     setting = _Merged(file, placed)
     with _variables(setting.mapping("env")):
         clock = _clock(setting)
-        async with Engine(setting.mapping("properties"), clock=clock) as engine:
+        async with Engine(setting.mapping("properties"), clock=clock, endpoints=False) as engine:
             document = _document(file.chain, setting.mapping("vars"))
             mocks, allowed = setting.mapping("mocks"), setting.value("allow_external")
-            stand_ins = StandIns(document.definition.id, mocks, allowed)
+            cassette = setting.value("cassette")
+            if cassette:
+                engine.http.play(file.path.parent / cassette)
+            stand_ins = StandIns(document.definition.id, mocks, allowed, is_played=bool(cassette))
             engine._pool.stays_closed = stand_ins.closed
-            for path in file.others:
-                engine.load(path)
+            _load_others(file, engine, stand_ins.loaded)
             await _perform(file, placed, setting, engine.load(document), stand_ins, result)
     result.duration_s = time.perf_counter() - began
     result.result = "failed" if result.problems else "passed"
     return result
+
+
+def _load_others(file: SuiteFile, engine: Engine, loaded: set[str]) -> None:
+    """Load what is loaded before the chain, and note the ids of chains.
+
+    Raises:
+        ChainError: When something of it cannot be loaded.
+    """
+    try:
+        file.parts.load(engine)
+    except EngineError as error:  # two of them have one name
+        problem = Problem(error.code, str(error), error.hint, str(file.path), 1, 1)
+        raise ChainInvalid([problem], file=str(file.path)) from error
+    owners = {id_of(file.chain, read(file.chain)): file.chain}
+    for path in file.others:
+        document = read(path)
+        chain_id = id_of(path, document)
+        owner = owners.setdefault(chain_id, path)
+        if owner != path:
+            raise ChainInvalid([same_id(chain_id, owner, path)], file=str(path))
+        loaded.add(chain_id)
+        engine.load(document, id=chain_id)
 
 
 class _Merged:
@@ -130,7 +155,7 @@ async def _perform(
     try:
         runs = stand_ins.runs(chain.engine.chains.values(), refused)
         message = _message(file, placed)
-        chain.engine.pauses.on_open(Rest(chain.engine, seen).watch)
+        chain.engine.pauses.on_open(Rest(chain.engine, seen, is_expected=case.expect.status == "paused").watch)
         began, real = clock.monotonic(), time.monotonic()
         async with asyncio.timeout(limit_s):
             outcome = await chain.replacing(runs).run(message, start=case.start or None, listener=seen)

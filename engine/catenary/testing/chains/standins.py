@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from catenary.component import info_of
-from catenary.errors import Refused, RunTimeout
+from catenary.dynamic.component import with_inner
+from catenary.errors import ConfigError, Refused, RunTimeout
 from catenary.expr import Template
 from catenary.relation import Relation, fail
+from catenary.replaced import own_chains
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -136,17 +138,24 @@ class StandIns:
     """What stands in for the nodes of the chains of a case.
 
     Attributes:
-        top: The id of the chain under test; nodes of the others are named `chain:node`.
+        top: The id of the chain under test; nodes of the others are named `chain:node`, and those of a chain that a
+            node has made for itself, such as the loop of an agent, `agent/node`.
         mocks: By name of a node, what it does visit by visit.
         allowed: True, or the names of the nodes, that may call the outside.
+        is_played: Whether a cassette answers in place of the services of models.
+        loaded: The ids of the other chains that are loaded; what is opened besides belongs to a node that may run.
     """
 
     top: str
     mocks: Mapping[str, Sequence[Mock]]
     allowed: bool | list[str]
+    is_played: bool = False
+    loaded: set[str] = field(default_factory=set[str])
 
     def closed(self, chain: Chain) -> list[str]:
         """Give the ids of the nodes that are not opened, as nothing calls them; what others may borrow is got ready."""
+        if chain.id != self.top and chain.id not in self.loaded and "#" not in chain.id:
+            return []
         return [
             step.node_id
             for step in chain.compiled.steps
@@ -157,18 +166,31 @@ class StandIns:
         """Give what is called in place of nodes, by name. Refused visits go on the list.
 
         Raises:
-            ConfigError: When the templates of a mock cannot be compiled.
+            ConfigError: When the templates of a mock cannot be compiled, or a node has no such node inside.
         """
         runs: dict[str, Run] = {}
-        for chain in chains:
+        for chain in with_inner(chains):
             for step in chain.compiled.steps:
                 name = self._name(chain, step)
-                results = self.mocks.get(name)
-                if results:
+                if results := self.mocks.get(name):
                     runs[name] = StandIn(results, chain.environment, step.node.timeout_s).run
                 elif self._is_replaced(name, step):
                     runs[name] = refuse(name, step.node.type, refused)
+            for place, own in own_chains(chain, self.top):
+                for step in own.compiled.steps:
+                    name = place + step.node_id
+                    if results := self.mocks.get(name):
+                        runs[name] = StandIn(results, own.environment, step.node.timeout_s).run
+        for name in self.mocks:
+            self._check_inside(name, runs)
         return runs
+
+    def _check_inside(self, name: str, runs: Mapping[str, Run]) -> None:
+        """See that a mock inside of a node has a place, unless that node is mocked as a whole."""
+        node, _, inside = name.partition("/")
+        if inside and name not in runs and not self.mocks.get(node):
+            text = f"the node {node!r} has no node {inside!r} in a chain of its own"
+            raise ConfigError(text, hint=f"look for the name; {node!r} itself has to be in `allowExternal`")
 
     def _name(self, chain: Chain, step: Step) -> str:
         return step.node_id if chain.id == self.top else f"{chain.id}:{step.node_id}"
@@ -177,4 +199,5 @@ class StandIns:
         if self.mocks.get(name):
             return True
         is_allowed = name in self.allowed if isinstance(self.allowed, list) else self.allowed
-        return not is_allowed and info_of(type(step.component)).category in OUTSIDE
+        category = info_of(type(step.component)).category
+        return not is_allowed and category in OUTSIDE and not (self.is_played and category == "ai")

@@ -40,3 +40,12 @@ def test_keys_are_equal_by_their_secret() -> None:
 def test_a_key_is_hidden_in_a_text() -> None:
     assert ApiKey("sk-1234567890").hide_in("got sk-1234567890!") == "got sk-1****7890!"
     assert ApiKey().hide_in("as it is") == "as it is"
+
+
+def test_a_key_that_is_too_short_to_be_one_is_left_in_texts() -> None:
+    assert ApiKey("k").hide_in("it broke off") == "it broke off"
+
+
+@pytest.mark.parametrize("word", ["none", "ollama", "no-key", "Test"])
+def test_what_stands_where_no_key_is_needed_is_left_in_texts(word: str) -> None:
+    assert ApiKey(word).hide_in(f"{word} is not there") == f"{word} is not there"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from catenary_components.ai.models.openai import retry_after_s
 from catenary_components.ai.models.retry import RetryingModel, RetryPolicy
 from catenary_components.ai.models.types import ChatRequest, ModelError, Piece, Reply
 
@@ -148,20 +147,48 @@ async def test_closing_the_stream_closes_the_one_behind_it() -> None:
     assert model.name == "fake"
 
 
+async def test_at_most_one_piece_that_says_something_is_held_back() -> None:
+    """What says nothing is no sign of a stream that works, however much of it comes."""
+    drops = [*[Piece()] * 5, Piece("a"), BUSY]
+    fake = Fake([drops, [*[Piece()] * 5, Piece("b"), Piece("c"), Piece("d")]])
+    model = RetryingModel(fake, policy(Waits()))
+    assert "".join(await texts(model)) == "bcd"
+    read: list[str] = []
+
+    class Noting(Fake):
+        async def stream(self, request: ChatRequest) -> AsyncGenerator[Piece, None]:
+            async for piece in super().stream(request):
+                read.append(piece.content)
+                yield piece
+
+    async with aclosing(RetryingModel(Noting([[Piece(), *pieces("abcd")]]), policy(Waits())).stream(REQUEST)) as stream:
+        await anext(stream)
+    assert read == ["", "a", "b"]
+
+
+async def test_the_number_of_pieces_held_back_can_be_chosen() -> None:
+    seen: list[str] = []
+    model = RetryingModel(Fake([[*pieces("a"), BUSY], pieces("zzz")]), policy(Waits()), probe=1)
+    with pytest.raises(ModelError, match=r"^busy$"):
+        async with aclosing(model.stream(REQUEST)) as stream:
+            async for piece in stream:
+                seen += [piece.content]
+    assert seen == ["a"]
+    fake = Fake([[*pieces("abcd"), BUSY], pieces("12345")])
+    assert await texts(RetryingModel(fake, policy(Waits()), probe=5)) == ["1", "2", "3", "4", "5"]
+
+
 @pytest.mark.parametrize(
-    ("header", "seconds"),
+    ("error", "attempts"),
     [
-        ("7", 7.0),
-        (" 0.5 ", 0.5),
-        ("Thu, 01 Jan 1970 00:01:30 GMT", 30.0),
-        ("Thu, 01 Jan 1970 00:01:30 -0000", 30.0),
-        ("Thu, 01 Jan 1970 00:00:30 GMT", 0.0),
-        ("", None),
-        ("soon", None),
-        ("-3", None),
-        ("Thu, 01 Jan 1970 00:01:30 +9999999999999999", None),
-        ("Thu, 01 Jan 99999 00:01:30 GMT", None),
+        (ModelError("slow down", retryable=True, status=429, kind="rate_limit"), 3),
+        (ModelError("broken", retryable=True, status=500, kind="server_error"), 6),
+        (ModelError("gone", retryable=True, kind="network"), 2),
+        (ModelError("no", status=400, kind="client_error"), 1),
     ],
 )
-def test_retry_after_is_seconds_or_a_date(header: str, seconds: float | None) -> None:
-    assert retry_after_s(header, now_ms=60_000) == seconds
+async def test_each_kind_of_error_may_have_its_number_of_retries(error: ModelError, attempts: int) -> None:
+    retries = RetryPolicy(Waits().sleep, 1, retries_by_kind={"rate_limit": 2, "server_error": 5})
+    with pytest.raises(ModelError) as raised:
+        await RetryingModel(Fake([[error]] * 9), retries).generate(REQUEST)
+    assert raised.value.attempts == attempts

@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catenary_components.ai.models.assemble import ReplyBuilder
-from catenary_components.ai.models.types import (
-    CallPiece,
+from catenary_components.ai.messages import (
     ChatMessage,
-    ChatRequest,
     ImagePart,
-    ModelError,
-    Piece,
     TextPart,
     ToolCall,
-    ToolSpec,
+    ToolResult,
     Usage,
+    assistant_message,
+    tool_message,
+    user_message,
 )
+from catenary_components.ai.models.assemble import ReplyBuilder
+from catenary_components.ai.models.types import CallPiece, ChatRequest, ModelError, Piece, ToolSpec
 from catenary_components.ai.models.wire import error_text, merged, nested, read_piece, read_reply, request_body
 
-QUESTION = ChatMessage("user", "how many bolts?")
+QUESTION = user_message("how many bolts?")
 
 
 def test_nothing_is_sent_that_was_not_set() -> None:
@@ -55,19 +55,25 @@ def test_tools_are_listed_and_chosen_by_the_model() -> None:
 
 @pytest.mark.parametrize("arguments", ["", "null", "[1]", "{broken"])
 def test_arguments_in_the_history_that_are_no_object_become_an_empty_one(arguments: str) -> None:
-    message = ChatMessage("assistant", "", (ToolCall("c1", "stock", arguments),))
+    message = assistant_message("", (ToolCall("c1", "stock", arguments),))
     wire = request_body(ChatRequest((message,)), "m", {}, stream=False)["messages"][0]
     assert wire["tool_calls"][0]["function"] == {"name": "stock", "arguments": "{}"}
-    assert wire["content"] is None
+    assert wire["content"] == ""
 
 
 def test_a_result_names_its_call() -> None:
-    wire = request_body(ChatRequest((ChatMessage("tool", "40", tool_call_id="c1"),)), "m", {}, stream=False)
+    wire = request_body(ChatRequest((tool_message("c1", "40"),)), "m", {}, stream=False)
     assert wire["messages"] == [{"role": "tool", "content": "40", "tool_call_id": "c1"}]
 
 
+def test_each_of_several_results_in_one_message_is_sent() -> None:
+    results = tuple(ToolResult(f"c{number}", "t", (TextPart(str(number)),)) for number in (1, 2))
+    wire = request_body(ChatRequest((ChatMessage("tool", results),)), "m", {}, stream=False)["messages"]
+    assert [(one["tool_call_id"], one["content"]) for one in wire] == [("c1", "1"), ("c2", "2")]
+
+
 def test_parts_keep_their_order() -> None:
-    message = ChatMessage("user", (TextPart("a"), ImagePart("http://x/y.png", "low"), ImagePart("http://x/z.png")))
+    message = user_message((TextPart("a"), ImagePart("http://x/y.png", "low"), ImagePart("http://x/z.png")))
     wire = request_body(ChatRequest((message,)), "m", {}, stream=False)["messages"][0]["content"]
     assert wire == [
         {"type": "text", "text": "a"},
@@ -227,3 +233,35 @@ def test_entries_that_call_nothing_are_no_calls() -> None:
 def test_token_counts_may_be_written_with_a_point() -> None:
     usage = {"prompt_tokens": 3.0, "completion_tokens": "7", "total_tokens": float("inf")}
     assert read_reply({"choices": [{}], "usage": usage}).usage == Usage(3, 0, 3)
+
+
+def test_of_several_choices_only_the_first_one_is_read() -> None:
+    def chunk(index: int, text: str, **more: object) -> object:
+        return {"choices": [{"index": index, "delta": {"content": text}, **more}]}
+
+    texts = [read_piece(chunk(index, text)).content for index, text in ((0, "a"), (1, "x"), (0, "b"), (2, "y"))]
+    assert texts == ["a", "", "b", ""]
+    both = {"choices": [{"index": 1, "delta": {"content": "x"}}, {"index": 0, "delta": {"content": "c"}}]}
+    assert read_piece(both).content == "c"
+    assert read_piece(chunk(1, "", finish_reason="stop")).finish_reason == ""
+
+
+def test_a_refusal_is_what_the_model_says() -> None:
+    assert read_piece({"choices": [{"delta": {"content": None, "refusal": "I cannot"}}]}).content == "I cannot"
+    reply = read_reply({"choices": [{"message": {"content": None, "refusal": "I cannot"}, "finish_reason": "stop"}]})
+    assert reply.content == "I cannot"
+
+
+@pytest.mark.parametrize(
+    ("counts", "cached"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 3}}, 3),
+        ({"cached_tokens": 4}, 4),
+        ({"prompt_cache_hit_tokens": 5}, 5),
+    ],
+)
+def test_tokens_in_the_cache_are_found_wherever_a_service_counts_them(counts: dict[str, object], cached: int) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 1, **counts}
+    assert read_piece({"choices": [], "usage": usage}).usage == Usage(9, 1, 10, cached)
+    assert read_piece({"choices": [{"index": 0, "delta": {}, "usage": usage}]}).usage == Usage(9, 1, 10, cached)
+    assert read_piece({"choices": [{"index": 0, "delta": {"content": "a"}, "usage": usage}]}).usage is not None

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catenary_components.ai.models.types import ToolCall
-from catenary_components.ai.tools.execute import CallResult, run_call, truncated
+from catenary.runtime.scope import Scope
+from catenary_components.ai.messages import ToolCall
+from catenary_components.ai.setup import AgentSetup
+from catenary_components.ai.state import AgentState
+from catenary_components.ai.tools.batch import prepare, run_batch
+from catenary_components.ai.tools.execute import CallResult, truncated
 from catenary_components.ai.tools.functions import function_tool
 from catenary_components.ai.tools.tool import Toolbox
 
 
 async def call(function: Any, arguments: str = "{}", *, name: str = "", **options: Any) -> CallResult:
     tool = function_tool(function, **options)
-    return await run_call(None, Toolbox([tool]), ToolCall("c1", name or tool.name, arguments))  # type: ignore[arg-type]
+    setup = AgentSetup(None, Toolbox([tool]))  # type: ignore[arg-type]
+    visit = SimpleNamespace(scope=Scope([]))
+    prepared = prepare(setup, AgentState(), ToolCall("c1", name or tool.name, arguments))
+
+    async def tell(place: int, result: CallResult) -> None: ...
+
+    return (await run_batch(visit, setup, [prepared], tell))[0]  # type: ignore[arg-type]
 
 
 def stock(sku: str) -> dict[str, str]:
@@ -31,7 +42,14 @@ def ping() -> str:
 async def test_a_result_is_text_or_compact_json() -> None:
     assert (await call(ping)).text == "pong"
     assert (await call(stock, '{"sku": "bolt"}')).text == '{"sku":"bolt"}'
-    assert (await call(lambda: None, name="<lambda>")).text == ""
+    assert (await call(lambda: "", name="<lambda>")).text == ""
+
+
+async def test_nothing_is_null_and_what_never_gives_anything_is_done() -> None:
+    def save() -> None: ...
+
+    assert (await call(lambda: None, name="<lambda>")).text == "null"
+    assert (await call(save)).text == "Done"
 
 
 async def test_an_unknown_tool_is_told_to_the_letter() -> None:

@@ -9,9 +9,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
+from catenary import Engine
+from catenary.testing import calls
+from catenary_components.ai.runtime_context import RuntimeContext
+from catenary_components.ai.state import AgentState
 from catenary_components.ai.tools.functions import function_tool
+from catenary_components.ai.tools.injection import Injected
+from catenary_components.ai.tools.listing import ToolConfig, toolbox
+from catenary_components.ai.tools.live import ToolCallInfo
+from catenary_components.ai.tools.marking import tool as marked
 from catenary_components.ai.tools.tool import Tool, Toolbox, ToolInputError
 
 if TYPE_CHECKING:
@@ -153,7 +161,7 @@ async def test_what_a_plain_function_gives_to_be_awaited_is_awaited() -> None:
         yield 2
 
     assert await run(function_tool(lambda delay=0: later(delay)), delay=0) == "done"
-    assert await run(function_tool(items)) == [1, 2]
+    assert await run(function_tool(items)) == 2
 
 
 async def test_a_generator_runs_in_the_thread() -> None:
@@ -221,3 +229,104 @@ def test_a_toolbox_finds_its_tools() -> None:
     assert box.get("stock") is not None
     assert box.get("other") is None
     assert [spec.name for spec in box.specs()] == ["stock"]
+
+
+# What the run has
+
+
+class Till:
+    """No model can write one."""
+
+
+class SmallTill(Till):
+    """A kind of till."""
+
+
+@dataclass
+class Customer:
+    name: str
+
+
+async def test_what_the_run_has_is_given_by_type_and_hidden(bench: Any) -> None:
+    till, ada = SmallTill(), Customer("Ada")
+
+    def pay(
+        amount: int,
+        state: AgentState,
+        context: RuntimeContext,
+        call: ToolCallInfo,
+        till: Till,
+        customer: Injected[Customer],
+        nothing: Engine | None = None,
+    ) -> str:
+        return (
+            f"{amount} {state.steps} {context.text('shop')} {call.name} {type(till).__name__} {customer.name} {nothing}"
+        )
+
+    assert list(function_tool(pay).parameters["properties"]) == ["amount"]
+    bench.engine.tool(pay)
+    bench.load(calls("pay", amount=3), "ok", tools=["pay"])
+    context = RuntimeContext(till, ada, shop="Hull")
+    outcome = await bench.engine.run("c", "hi", scope=[context])
+    assert outcome.ok
+    assert bench.last[-1]["content"] == "3 1 Hull pay SmallTill Ada None"
+
+
+async def test_what_the_run_does_not_have_is_none(bench: Any) -> None:
+    bench.engine.tool(has_till)
+    bench.load(calls("has_till"), "ok", tools=["has_till"])
+    await bench.say()
+    assert bench.last[-1]["content"] == "None"
+
+
+def has_till(till: Till) -> str:
+    return str(till)
+
+
+async def test_a_hint_that_only_type_checkers_can_read_will_do() -> None:
+    def look(where: catenary.Context, state: AgentState | None = None) -> str:  # type: ignore[name-defined]  # noqa: F821
+        return str(where)
+
+    tool = function_tool(look)
+    assert tool.parameters["properties"] == {}
+
+
+async def test_a_plain_function_shows_pieces_from_its_thread(bench: Any) -> None:
+    def climb(call: ToolCallInfo) -> str:
+        call.show_now("half way")
+        return f"{call.attempt} {call.idempotency_key == call.id}"
+
+    bench.engine.tool(climb)
+    bench.load(calls("climb"), "ok", tools=["climb"])
+    pieces = [event.data["delta"] async for event in bench.engine.stream("c", "hi") if event.name == "tool.delta"]
+    assert pieces == ["half way"]
+    assert bench.last[-1]["content"] == "1 True"
+
+
+# What is said of a function
+
+
+def test_what_is_said_of_a_function_counts_wherever_it_is_listed_and_the_list_goes_before() -> None:
+    @marked(read_only=True, timeout=5_000)
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    assert look() == "seen"
+    named, listed = (
+        toolbox(entries, {"look": look}).get("look")
+        for entries in (["look"], [ToolConfig(name="look", read_only=False)])
+    )
+    assert named is not None
+    assert listed is not None
+    assert (named.is_read_only, named.timeout_s) == (True, 5.0)
+    assert (listed.is_read_only, listed.timeout_s) == (False, 5.0)
+
+
+def test_a_setting_that_no_tool_has_is_refused() -> None:
+    with pytest.raises(TypeError, match="a tool has no setting 'readonly'; there are description, read_only"):
+        marked(readonly=True)
+    with pytest.raises(ValidationError, match="timeout"):
+        marked(timeout=-1)
+    with pytest.raises(TypeError, match="write a function that calls it"):
+        marked("".join, read_only=True)

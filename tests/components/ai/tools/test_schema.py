@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import jsonschema_rs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import times
 
+from catenary_components.ai.references import inlined
 from catenary_components.ai.tools.schema import problems
 
 ORDER = {
@@ -83,12 +86,70 @@ def test_each_problem_is_named_with_its_place(value: Any, found: list[str]) -> N
         ({"a": 1}, {"properties": {"a": False}}, ["a is not allowed"]),
         ({"a": {"b": []}}, {"properties": {"a": {"required": ["c"]}}}, ["a.c is required"]),
         (1, {"type": "color", "format": "odd"}, []),
+        (
+            {"x-a": 1, "b": 2},
+            {"patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": False},
+            ["x-a must be of type string, not number", "b is not an argument of this tool"],
+        ),
+        ({"x-a": "1"}, {"patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": False}, []),
+        (
+            {"ab": 0},
+            {"properties": {"ab": {"type": "number"}}, "patternProperties": {"b": {"minimum": 1}}},
+            ["ab must be at least 1"],
+        ),
+        ({"Ab": 1}, {"propertyNames": {"pattern": "^[a-z]+$"}}, ["the key Ab must match ^[a-z]+$"]),
+        (
+            {"card": 1},
+            {"dependentRequired": {"card": ["name", "card"], "other": ["x"]}},
+            ["name is required beside card"],
+        ),
+        ([1, "x", 2], {"prefixItems": [{"type": "number"}, {"type": "string"}], "items": {"type": "number"}}, []),
+        (
+            ["x", 1, 2],
+            {"prefixItems": [{"type": "number"}], "items": False},
+            ["[0] must be of type number, not string", "[1] is not allowed", "[2] is not allowed"],
+        ),
+        ([1, "x"], {"contains": {"type": "string"}}, []),
+        ([1], {"contains": {"type": "string"}, "minContains": 0}, []),
+        (
+            [1, 2],
+            {"contains": {"type": "string"}},
+            ["the value must have at least 1 items that fit what it has to contain, not 0"],
+        ),
+        (
+            ["x", "y"],
+            {"contains": {"type": "string"}, "maxContains": 1},
+            ["the value must have at most 1 items that fit what it has to contain, not 2"],
+        ),
+        ({"kind": "b"}, {"if": {"properties": {"kind": {"const": "a"}}}, "then": {"required": ["a"]}}, []),
+        (
+            {"kind": "a"},
+            {"if": {"properties": {"kind": {"const": "a"}}}, "then": {"required": ["a"]}, "else": False},
+            ["a is required"],
+        ),
+        ({"kind": "b"}, {"if": {"required": ["a"]}, "else": {"required": ["c"]}}, ["c is required"]),
+        ([True], {"enum": [[1]]}, ["the value must be one of [1]"]),
+        ([1.0], {"const": [1]}, []),
+        ([1, 1.0], {"uniqueItems": True}, ["the value must not have the same item twice"]),
+        ([1, True], {"uniqueItems": True}, []),
         (1, "odd", []),
         (1, True, []),
     ],
 )  # fmt: skip
 def test_schemas_within_schemas(value: Any, schema: Any, found: list[str]) -> None:
     assert list(problems(value, schema)) == found
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "place"),
+    [
+        ({"patternProperties": {"^x": {"$ref": "#/$defs/n"}}}, {"xa": {"xb": {"y": 1}}}, "xa.xb.y"),
+        ({"prefixItems": [{"$ref": "#/$defs/n"}]}, [[[{"y": 1}]]], "[0][0][0].y"),
+    ],
+)
+def test_references_are_followed_as_deep_as_the_value_goes(part: Any, value: Any, place: str) -> None:
+    schema = {"$defs": {"n": {"additionalProperties": False, **part}}, "$ref": "#/$defs/n"}
+    assert list(problems(value, inlined(schema, value))) == [f"{place} is not an argument of this tool"]
 
 
 JSON = st.recursive(
@@ -101,3 +162,38 @@ JSON = st.recursive(
 @given(JSON)
 def test_every_value_is_its_own_constant(value: Any) -> None:
     assert list(problems(value, {"const": value, "enum": [value]})) == []
+
+
+NAMES = st.sampled_from(["a", "b", "xa"])
+PLAIN = st.sampled_from([None, True, False, 0, 1, 1.0, 2.5, "", "a", "ab"])
+VALUES = st.recursive(
+    PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=6
+)
+SCHEMAS = st.recursive(
+    st.booleans()
+    | st.builds(lambda name: {"type": name}, st.sampled_from(["string", "number", "integer", "array", "object"]))
+    | st.builds(lambda value: {"const": value}, VALUES)
+    | st.builds(lambda value: {"enum": [value, 1]}, VALUES),
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            **dict.fromkeys(("items", "additionalProperties", "contains", "not", "if", "then", "else"), inner),
+            **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), st.lists(inner, min_size=1, max_size=2)),
+            "properties": st.dictionaries(NAMES, inner, max_size=2),
+            "patternProperties": st.dictionaries(st.sampled_from(["^x", "a$"]), inner, max_size=2),
+            "propertyNames": st.sampled_from([{"maxLength": 1}, {"pattern": "^x"}, False]),
+            "dependentRequired": st.dictionaries(NAMES, st.lists(NAMES, unique=True, max_size=2), max_size=2),
+            "required": st.lists(NAMES, unique=True, max_size=2),
+            "minContains": st.integers(0, 2),
+            "maxContains": st.integers(0, 2),
+            "uniqueItems": st.booleans(),
+        },
+    ),
+    max_leaves=6,
+)
+
+
+@given(SCHEMAS, VALUES)
+@settings(max_examples=times(500), deadline=None)
+def test_what_fits_is_what_fits_for_another_checker(schema: Any, value: Any) -> None:
+    assert (not list(problems(value, schema))) == jsonschema_rs.is_valid(schema, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import thread_time
 
 import pytest
 
@@ -140,9 +140,9 @@ def test_long_texts_are_looked_through_in_linear_time(piece: str) -> None:
     def took(count: int) -> float:
         times: list[float] = []
         for _ in range(3):
-            began = perf_counter()
+            began = thread_time()
             go_problem(piece * count)
-            times.append(perf_counter() - began)
+            times.append(thread_time() - began)
         return min(times)
 
     assert took(16_000) < 32 * max(took(2_000), 0.000_1)
@@ -165,3 +165,10 @@ def test_what_is_translated_runs() -> None:
     )
     message = Message({"xs": [{"t": 25.04, "name": 'a"b'}, {"t": 3, "name": "c"}], "o": {"b": 1}}, metadata={"k": "v"})
     assert Document.compile(translate(source)).render(message) == 'a\\"b=25.0;12v'
+
+
+@pytest.mark.parametrize("action", ["", "else", "range", "end", "if", "template", "define", "$ :=", "|"])
+def test_an_action_that_lacks_something_is_told_as_a_template_of_go(action: str) -> None:
+    problem = go_problem(f"{{{{ $ }}}} {{{{ {action} }}}}")
+    assert problem is not None
+    assert "is a template of Go" in str(problem)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given, settings
@@ -107,3 +109,11 @@ def test_text_that_grows_too_long_by_escaping_is_an_error() -> None:
     message = Message({"v": '"' * 600_000})
     with pytest.raises(TemplateError, match="longer than 1000000 characters"):
         Template.compile("${escape(msg.v)}").render(message)
+
+
+@given(st.text())
+def test_what_is_encoded_for_an_address_is_one_part_of_it(text: str) -> None:
+    encoded = Template.compile("${urlEncode(msg.v)}").render(Message({"v": text}))
+    assert re.fullmatch(r"[A-Za-z0-9_.~%-]*", encoded)
+    assert encoded not in {".", ".."}
+    assert unquote(encoded) == text.encode("utf-8", "replace").decode()

@@ -60,7 +60,7 @@ def stopped_after(limit_s: float) -> float:
     script = compiled("for (;;);", script_timeout_s=limit_s)
 
     def call() -> None:
-        with pytest.raises(ScriptError, match=f"^execution timeout: the script ran longer than {limit_s:g} s$"):
+        with pytest.raises(ScriptError, match=f"(?m)^execution timeout: the script ran longer than {limit_s:g} s$"):
             script.call(EMPTY)
 
     return thread_seconds(call)

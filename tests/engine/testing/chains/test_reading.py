@@ -40,6 +40,19 @@ def test_wrong_values_are_told_with_place(tmp_path):
     assert any("'status' must be one of" in text for *_, text, _ in found)
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        ("components: [3]\ncases: [{name: a}]", (1, 14), "an entry of 'components' must be a text"),
+        ("load: {a: b}\ncases: [{name: a}]", (1, 7), "an entry of 'load' must be a text"),
+        ("cases: [5]", (1, 9), "an entry of 'cases' must be a mapping"),
+        ("5", (1, 1), "the file must be a mapping"),
+    ],
+)
+def test_what_has_the_wrong_shape_is_told_by_its_key(tmp_path, text, place, told):
+    assert [(line, column, text) for line, column, _, text, _ in wrong(tmp_path, text)] == [(*place, told)]
+
+
 @pytest.mark.parametrize("text", ["{}", "cases: []", "cases: [{}]", "cases: 3", "[]", "cases: [{name: a}, {name: a}]"])
 def test_what_cannot_be_a_file_of_tests_is_told(tmp_path, text):
     assert wrong(tmp_path, text)

@@ -49,6 +49,34 @@ def test_only_nodes_that_called_the_outside_get_a_mock():
     assert "mocks" not in case_of(recorded({"t": 1}, {}), Registry())
 
 
+STOPPING = """\
+ruleChain: {id: first}
+metadata:
+  nodes:
+    - {id: both, type: fork}
+    - {id: a, type: restApiCall, configuration: {url: "URL/a"}}
+    - {id: b, type: restApiCall, configuration: {url: "URL/b"}}
+    - {id: one, type: join, configuration: {quorum: 1, stopRest: true, mergeToMap: true}}
+  connections:
+    - {fromId: both, type: Success, toId: a}
+    - {fromId: both, type: Success, toId: b}
+    - {fromId: a, type: Success, toId: one}
+    - {fromId: b, type: Success, toId: one}
+"""
+
+
+async def test_what_a_join_has_stopped_comes_to_no_end_in_the_case_either(tmp_path):
+    recorder = MemoryRecorder()
+    api = RecordingApi({"/a": {"from": "a"}, "/b": Answer(body={"from": "b"}, delay_s=10)})
+    with serve(api) as server:
+        async with Engine() as engine:
+            await engine.load(STOPPING.replace("URL", server.url)).run({}, recorder=recorder)
+    case = case_of(recorder.records[0], Registry())
+    assert case["mocks"]["b"] == {"silent": True, "delay": "1h"}
+    suite = read_suite(put(tmp_path, suite_text(case, {}), STOPPING))
+    assert (await run_case(suite, suite.cases[0])).problems == []
+
+
 def test_nodes_of_chains_inside_are_named_with_their_chain():
     recorder = MemoryRecorder()
     outer = {

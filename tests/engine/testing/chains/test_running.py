@@ -104,7 +104,7 @@ def test_expression_that_cannot_be_compiled_is_told(tmp_path):
             "received: {shape: {type: REPLY, dataType: TEXT, data: plain}}, error: t",
         ),
         (
-            "{error: 503 gone}",
+            "{error: 503}",
             "error: 503, ends: [{node: send, error: 503}]",
         ),
         (
@@ -375,13 +375,52 @@ def test_wait_with_a_time_limit_ends_by_it(tmp_path):
 
 
 @pytest.mark.timeout(8)
+def test_wait_with_a_time_limit_is_paused_where_that_is_expected(tmp_path):
+    text = "cases: [{name: one, expect: {status: paused, path: [both, nap, ask, later]}}]"
+    assert results(put(tmp_path, text, WAITING.replace("LIMIT", "timeout: 1h")))[0].problems == []
+
+
+@pytest.mark.timeout(8)
+@pytest.mark.parametrize("limit", ["", "timeout: 1h"])
 @pytest.mark.parametrize(
     "kind", ["flow, configuration: {targetId: w}", "for, configuration: {range: 1..2, do: 'chain:w'}"]
 )
-def test_run_that_waits_in_a_chain_inside_is_paused(tmp_path, kind):
-    (tmp_path / "w.yaml").write_text(WAITING.replace("LIMIT", ""))
+def test_run_that_waits_in_a_chain_inside_is_paused(tmp_path, kind, limit):
+    (tmp_path / "w.yaml").write_text(WAITING.replace("LIMIT", limit))
     chain = f"ruleChain: {{id: top}}\nmetadata: {{nodes: [{{id: f, type: {kind}}}]}}"
     text = "load: w.yaml\ncases: [{name: one, expect: {status: paused, visited: ['w:ask', 'w:later']}}]"
+    assert results(put(tmp_path, text, chain))[0].problems == []
+
+
+BEHIND = """\
+ruleChain: {id: top}
+metadata:
+  nodes:
+    - {id: f, type: flow, configuration: {targetId: inner, extend: true}}
+    - {id: both, type: fork}
+    - {id: a, type: fork}
+    - {id: b, type: fork}
+    - {id: j, type: join}
+    - {id: ask, type: wait, configuration: {LIMIT}}
+  connections:
+    - {fromId: f, type: Success, toId: both}
+    - {fromId: both, type: Success, toId: a}
+    - {fromId: both, type: Success, toId: b}
+    - {fromId: a, type: Success, toId: j}
+    - {fromId: b, type: Success, toId: j}
+    - {fromId: j, type: Success, toId: NEXT}
+"""
+
+
+@pytest.mark.timeout(8)
+@pytest.mark.parametrize("limit", ["", "timeout: 1h"])
+@pytest.mark.parametrize("behind", ["ask", "f2"])
+def test_run_that_waits_behind_what_a_chain_inside_has_sent_is_paused(tmp_path, behind, limit):
+    (tmp_path / "inner.yaml").write_text("ruleChain: {id: inner}\nmetadata: {nodes: [{id: i, type: fork}]}")
+    (tmp_path / "w.yaml").write_text("ruleChain: {id: w}\nmetadata: {nodes: [{id: ask, type: wait}]}")
+    again = "    - {id: f2, type: flow, configuration: {targetId: w, extend: true}}\n  connections:"
+    chain = BEHIND.replace("LIMIT", limit).replace("NEXT", behind).replace("  connections:", again)
+    text = "load: [inner.yaml, w.yaml]\ncases: [{name: one, expect: {status: paused}}]"
     assert results(put(tmp_path, text, chain))[0].problems == []
 
 
@@ -430,3 +469,20 @@ def test_nothing_is_said_about_the_nodes_of_a_chain_that_cannot_be_read(tmp_path
         suite = read_suite(put(tmp_path, "mocks: {nowhere: {}}\ncases: [{name: one}]", chain))
         with pytest.raises(ChainError):
             asyncio.run(run_case(suite, suite.cases[0]))
+
+
+@pytest.mark.parametrize(
+    ("delay", "expected"),
+    [("29s", "{contains: {b: 2}}"), ("40s", "{status: failed, error: context deadline exceeded, maxDuration: 31s}")],
+)
+def test_the_time_of_a_group_is_that_of_the_clock_of_the_test(tmp_path, delay, expected):
+    chain = """\
+ruleChain: {id: meter}
+metadata:
+  nodes:
+    - {id: g, type: groupAction, configuration: {nodeIds: w, mergeToMap: true}}
+    - {id: w, type: delay}
+"""
+    tests = f"cases: [{{name: one, mocks: {{w: {{delay: {delay}, data: {{b: 2}}}}}}, expect: {expected}}}]\n"
+    (result,) = results(put(tmp_path, tests, chain))
+    assert result.problems == []

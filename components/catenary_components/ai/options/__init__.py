@@ -1,0 +1,1 @@
+"""The settings of an agent, a file for each part of it."""

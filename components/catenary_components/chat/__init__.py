@@ -1,0 +1,1 @@
+"""`catenary chat`: a conversation with an agent at the terminal."""

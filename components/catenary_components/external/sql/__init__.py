@@ -1,0 +1,1 @@
+"""What stands behind `dbClient`: addresses, statements, connections and values of databases."""

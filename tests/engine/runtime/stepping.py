@@ -1,0 +1,62 @@
+"""An event loop whose time passes at once, whose turns are counted, and which cannot wait for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from typing import TYPE_CHECKING, Any
+
+from catenary.clock import SystemClock
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+
+class Stuck(Exception):  # noqa: N818
+    """Everything waits, and nothing would ever wake it."""
+
+
+class SteppingLoop(asyncio.SelectorEventLoop):
+    """Runs what is ready, and moves its clock when nothing is.
+
+    Attributes:
+        turns: How often it looked for what is ready.
+        now: Its time in seconds.
+    """
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.now = 0.0
+        super().__init__(_Passing(self))
+
+    def time(self) -> float:
+        return self.now
+
+
+class _Passing(selectors.SelectSelector):
+    def __init__(self, loop: SteppingLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is None:
+            raise Stuck
+        self._loop.turns += 1
+        self._loop.now += timeout
+        return super().select(0)
+
+
+class LoopClock(SystemClock):
+    """Gives the time of the event loop."""
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def call_at(self, when: float, callback: Any, *arguments: Any) -> Any:
+        return asyncio.get_running_loop().call_at(when, callback, *arguments)
+
+
+def stepped(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine on a loop of this kind."""
+    with asyncio.Runner(loop_factory=SteppingLoop) as runner:
+        return runner.run(coroutine)
