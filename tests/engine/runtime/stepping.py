@@ -12,25 +12,38 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 
+_THREAD_WITHIN_S = 15.0
+
+STEPPING = "asyncio", {"loop_factory": lambda: SteppingLoop()}
+"""What a fixture `anyio_backend` gives to have tests run on a loop of this kind: a sleep there is over when nothing is
+ready any more, and however slow the machine is, what is to come sooner comes sooner."""
+
+
 class Stuck(Exception):  # noqa: N818
     """Everything waits, and nothing would ever wake it."""
 
 
 class SteppingLoop(asyncio.SelectorEventLoop):
-    """Runs what is ready, and moves its clock when nothing is.
+    """Runs what is ready, and moves its clock when nothing is, also while threads are at work.
 
     Attributes:
         turns: How often it looked for what is ready.
         now: Its time in seconds.
+        has_threads: Whether it has given work to threads: one of them may wake it.
     """
 
     def __init__(self) -> None:
         self.turns = 0
         self.now = 0.0
+        self.has_threads = False
         super().__init__(_Passing(self))
 
     def time(self) -> float:
         return self.now
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+        self.has_threads = True
+        return super().run_in_executor(executor, func, *args)
 
 
 class _Passing(selectors.SelectSelector):
@@ -40,7 +53,10 @@ class _Passing(selectors.SelectSelector):
 
     def select(self, timeout: float | None = None) -> Any:
         if timeout is None:
-            raise Stuck
+            found = super().select(_THREAD_WITHIN_S) if self._loop.has_threads else []
+            if not found:
+                raise Stuck
+            return found
         self._loop.turns += 1
         self._loop.now += timeout
         return super().select(0)

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 from tests.engine.runtime.kit import Kind, blocking, flow, join, line, load, ways
+from tests.engine.runtime.stepping import STEPPING
 
 from catenary import SUCCESS, Message
 from catenary.errors import RunCancelled, RunTimeout
@@ -14,6 +15,11 @@ from catenary.runtime import run as run_module
 
 CANCELLED = "processing cancelled: context canceled"
 EXPIRED = "processing cancelled: context deadline exceeded"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return STEPPING
 
 
 async def hang(ctx, msg):
@@ -25,11 +31,11 @@ async def turns(count=3):
         await asyncio.sleep(0)
 
 
-async def cancelled(coroutine, after=3):
-    """Start, cancel after some turns of the loop, and see that it ends as cancelled without leaving a task."""
+async def cancelled(coroutine, after=None):
+    """Start, cancel when all waits or after some turns of the loop, and see that it ends so and leaves no task."""
     before = asyncio.all_tasks()
     task = asyncio.create_task(coroutine)
-    await turns(after)
+    await (asyncio.sleep(1) if after is None else turns(after))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -99,7 +105,7 @@ async def test_cleanup_is_awaited_inside_out(engine):
     caller = careful("sub-run", lambda ctx, msg: ctx.run_chain("sub", msg))
     emitter = careful("emitter", lambda ctx, msg: ctx.emit("Item", msg))
     chain = load(engine, {"e": emitter, "c": caller}, ["e Item c"])
-    await cancelled(chain.run("x"), after=10)
+    await cancelled(chain.run("x"))
     assert order == ["innermost", "sub-run", "emitter"]
 
 
@@ -115,7 +121,7 @@ async def test_second_cancellation_does_not_cut_the_cleanup_of_tasks_short(engin
 
     chain = load(engine, {"s": None, "b": hang, "a": careful}, ["s b", "s a"])  # the first is awaited in place
     task = asyncio.create_task(chain.run("x"))
-    await turns()
+    await asyncio.sleep(1)
     task.cancel()
     await turns()
     task.cancel()
@@ -215,7 +221,7 @@ async def test_cancel_during_an_emission(engine):
 async def test_timeout_gives_a_cancelled_outcome(engine):
     chain = load(engine, {"s": None, "a": hang, "b": hang, "j": join()}, ["s a", "s b", "s j", "a j", "b j"])
     before = asyncio.all_tasks()
-    outcome = await chain.run("x", timeout=0.01)
+    outcome = await chain.run("x", timeout=60)
     assert asyncio.all_tasks() == before
     assert outcome.status == "cancelled"
     assert isinstance(outcome.error, RunTimeout)
@@ -263,15 +269,15 @@ async def test_timeout_during_nested_sub_runs(engine):
 
     load(engine, {"m": caller}, id="middle")
     before = asyncio.all_tasks()
-    outcome = await load(engine, {"o": caller}).run("x", timeout=0.01)
+    outcome = await load(engine, {"o": caller}).run("x", timeout=60)
     assert (outcome.status, ways(outcome)) == ("cancelled", ["o Failure"])
     assert asyncio.all_tasks() == before
 
 
 async def test_failed_start_leaves_no_timer(engine):
     chain = load(engine, {"a": None})
-    assert (await chain.run("x", start="z", timeout=0.01)).status == "failed"
-    await asyncio.sleep(0.03)
+    assert (await chain.run("x", start="z", timeout=60)).status == "failed"
+    await asyncio.sleep(61)
     assert asyncio.current_task().cancelling() == 0
 
 
@@ -280,10 +286,10 @@ async def test_outer_cancellation_wins_over_the_timeout(engine):
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(20)
 
-    task = asyncio.create_task(load(engine, {"a": slow_to_stop}).run("x", timeout=0.01))
-    await asyncio.sleep(0.03)
+    task = asyncio.create_task(load(engine, {"a": slow_to_stop}).run("x", timeout=60))
+    await asyncio.sleep(70)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -391,7 +397,7 @@ async def test_run_that_gives_way_can_be_cancelled(engine, monkeypatch):
     events = []
     chain = load(engine, {"a": None}, ["a a"], allowCycle=True, maxVisits=10**9)
     unsubscribe = engine.subscribe(lambda event: event.name in {"branch.end", "run.cancel"} and events.append(event))
-    await cancelled(chain.run("x"))
+    await cancelled(chain.run("x"), after=3)
     unsubscribe()
     assert [event.name for event in events] == ["branch.end", "run.cancel"]
 
@@ -401,7 +407,7 @@ async def test_blocking_node_is_left_when_the_run_is_cancelled(engine):
 
     go = threading.Event()
     chain = load(engine, {"a": blocking(lambda ctx, msg: go.wait(10) and None)})
-    outcome = await chain.run("x", timeout=0.01)
+    outcome = await chain.run("x", timeout=60)
     go.set()
     assert (outcome.status, ways(outcome)) == ("cancelled", ["a Failure"])
 
@@ -462,7 +468,7 @@ async def test_message_of_a_join_that_was_cut_off_is_its_first(engine):
     async def slow(ctx, arrivals):
         await asyncio.Event().wait()
 
-    outcome = await load(engine, {"a": None, "j": join(slow)}, ["a j"]).run(Message("x"), timeout=0.01)
+    outcome = await load(engine, {"a": None, "j": join(slow)}, ["a j"]).run(Message("x"), timeout=60)
     assert (ways(outcome), outcome.message.text) == (["j Failure"], "x")
 
 

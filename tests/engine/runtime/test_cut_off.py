@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from tests.engine.runtime.kit import join, limited, load, ways
+from tests.engine.runtime.stepping import STEPPING
 from tests.engine.runtime.waiting import Cleaning, Meeting, hang, turns
 
 from catenary import SUCCESS, Engine
@@ -14,6 +15,11 @@ from catenary.testing import FakeClock
 
 CANCELLED = "processing cancelled: context canceled"
 EXPIRED = "processing cancelled: context deadline exceeded"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return STEPPING
 
 
 @pytest.fixture
@@ -268,7 +274,7 @@ async def test_time_limit_of_a_node_that_cleans_up_slowly_stops_nobody_else(time
     cleaning = Cleaning(1)
     seen = []
     nodes = {"s": None, "d": cleaning.hang, "j": limited(timeout_s=30), "f": lambda ctx, msg: seen.append("f")}
-    chain = load(timed, nodes, ["s d", "s j", "d j", "j Failure f"], keys={"d": {"timeout": "0.01s"}})
+    chain = load(timed, nodes, ["s d", "s j", "d j", "j Failure f"], keys={"d": {"timeout": "60s"}})
     running = asyncio.create_task(chain.run("x"))
     await cleaning.all_cleaning.wait()
     clock.advance(31)
@@ -296,7 +302,7 @@ async def test_only_what_a_join_lets_go_is_late(engine):
         "j": limited(quorum=1, stop_rest=True),
     }
     edges = ["s e", "s o", "s a", "e Side l", "o Side m", "o Failure f", "e j", "a j"]
-    running = asyncio.create_task(load(engine, nodes, edges, keys={"o": {"timeout": "0.01s"}}).run("x"))
+    running = asyncio.create_task(load(engine, nodes, edges, keys={"o": {"timeout": "60s"}}).run("x"))
     await is_over.wait()  # the join has let go of `e` long ago
     assert cleaning.all_cleaning.is_set()
     cleaning.done.set()
@@ -326,5 +332,5 @@ async def test_join_does_not_wait_for_a_branch_that_was_cut_off_with_its_emissio
     nodes = {"s": None, "e": emitter, "a": None, "n": hang, "j": join()}
     edges = ["s e", "s a", "e Item n", "n j", "a j"]
     events = []
-    outcome = await load(engine, nodes, edges, keys={"e": {"timeout": "0.01s"}}).run("x", listener=events.append)
+    outcome = await load(engine, nodes, edges, keys={"e": {"timeout": "60s"}}).run("x", listener=events.append)
     assert sorted(ways(outcome)) == sorted(told(events)) == ["e Failure", "j Success", "n Failure"]

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from tests.engine.runtime.kit import blocking, flow, join, limited, line, load, ways
+from tests.engine.runtime.stepping import STEPPING
 
 from catenary import SUCCESS, Engine, Message
 from catenary.testing import FakeClock
@@ -13,6 +14,11 @@ from catenary.testing.chains.clock import LeapingClock
 
 WORD = Message("x", "", "TEXT")
 SPLIT = ["s a", "s b", "a j", "b j"]
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return STEPPING
 
 
 async def forever(ctx, msg):
@@ -115,7 +121,7 @@ async def test_quorum_stops_the_visits_that_could_still_arrive(engine):
 
 
 async def test_stopping_leaves_branches_alone_that_cannot_arrive(engine):
-    nodes = {"s": None, "a": turn, "b": forever, "c": sleeping(0.02), "j": limited(quorum=1, stop_rest=True)}
+    nodes = {"s": None, "a": turn, "b": forever, "c": sleeping(20), "j": limited(quorum=1, stop_rest=True)}
     outcome = await load(engine, nodes, ["s a", "s b", "s c", "a j", "b j"]).run(WORD)
     assert sorted(ways(outcome)) == ["b Late", "c Success", "j Success"]
 
@@ -151,7 +157,7 @@ async def test_what_a_stopped_visit_is_waiting_for_is_stopped_too(engine):
     async def emitter(ctx, msg):
         await ctx.emit("Side", msg)
 
-    nodes = {"s": None, "a": sleeping(0.01), "e": emitter, "l": long, "m": long, "j": limited(quorum=1, stop_rest=True)}
+    nodes = {"s": None, "a": sleeping(10), "e": emitter, "l": long, "m": long, "j": limited(quorum=1, stop_rest=True)}
     chain = load(engine, nodes, ["s e", "s a", "a j", "e j", "e Side l", "e Side m"])
     outcome = await chain.run(WORD)
     assert sorted(cleaned) == ["l", "m"]
@@ -172,7 +178,7 @@ async def test_stopped_sub_run_ends_with_its_visit(engine):
         await ctx.run_chain("inner", msg)
 
     load(engine, {"l": long}, id="inner")
-    nodes = {"s": None, "a": sleeping(0.01), "c": caller, "j": limited(quorum=1, stop_rest=True)}
+    nodes = {"s": None, "a": sleeping(10), "c": caller, "j": limited(quorum=1, stop_rest=True)}
     outcome = await load(engine, nodes, ["s c", "s a", "a j", "c j"]).run(WORD)
     assert (cleaned, sorted(ways(outcome))) == (["l"], ["c Late", "j Success"])
 
@@ -196,12 +202,12 @@ async def test_outer_cancellation_wins_over_being_stopped(engine):
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(20)
 
     nodes = {"s": None, "b": slow_to_stop, "a": turn, "j": limited(quorum=1, stop_rest=True)}
     chain = load(engine, nodes, SPLIT)
     task = asyncio.create_task(chain.run(WORD))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -213,7 +219,7 @@ async def test_waiting_join_in_front_is_let_go_when_the_rest_is_stopped(engine):
         "x": mark,
         "h": forever,
         "i": join(),
-        "a": sleeping(0.01),
+        "a": sleeping(10),
         "j": limited(quorum=1, stop_rest=True),
     }
     chain = load(engine, nodes, ["s x", "s h", "x i", "h i", "i j", "s a", "a j"])
@@ -225,7 +231,7 @@ async def test_waiting_join_in_front_is_let_go_when_the_rest_is_stopped(engine):
 
 
 async def test_time_limit_fails_with_the_first_arrival_and_the_rest_is_late(engine):
-    nodes = {"s": None, "a": mark, "b": sleeping(0.06), "j": limited(timeout_s=0.02)}
+    nodes = {"s": None, "a": mark, "b": sleeping(600), "j": limited(timeout_s=200)}
     outcome = await load(engine, nodes, SPLIT).run(WORD)
     assert texts(outcome) == [("j Failure", "a"), ("j Late", "x")]
     assert str(outcome.ends[0].error) == "context deadline exceeded"
@@ -233,13 +239,13 @@ async def test_time_limit_fails_with_the_first_arrival_and_the_rest_is_late(engi
 
 
 async def test_failure_of_a_time_limit_can_be_connected(engine):
-    nodes = {"s": None, "a": mark, "b": sleeping(0.05), "j": limited(timeout_s=0.02), "f": None}
+    nodes = {"s": None, "a": mark, "b": sleeping(500), "j": limited(timeout_s=200), "f": None}
     outcome = await load(engine, nodes, [*SPLIT, "j Failure f"]).run(WORD)
     assert (ways(outcome), outcome.ok) == (["f Success", "j Late"], True)
 
 
 async def test_time_limit_stops_the_rest_if_asked_to(engine):
-    nodes = {"s": None, "a": mark, "b": forever, "j": limited(timeout_s=0.02, stop_rest=True), "f": None}
+    nodes = {"s": None, "a": mark, "b": forever, "j": limited(timeout_s=200, stop_rest=True), "f": None}
     outcome = await load(engine, nodes, [*SPLIT, "j Failure f"]).run(WORD)
     assert sorted(ways(outcome)) == ["b Late", "f Success"]
 
@@ -257,9 +263,9 @@ def test_join_with_a_time_limit_asks_for_no_loop_when_nothing_waits(engine):
 
 
 async def test_fired_join_leaves_no_timer_behind(engine):
-    nodes = {"s": None, "a": mark, "b": turn, "j": limited(timeout_s=0.02)}
+    nodes = {"s": None, "a": mark, "b": turn, "j": limited(timeout_s=200)}
     outcome = await load(engine, nodes, SPLIT).run(WORD)
-    await asyncio.sleep(0.03)
+    await asyncio.sleep(300)
     assert texts(outcome) == [("j Success", "a+x")]
     assert outcome._run.timers is None
 
@@ -271,7 +277,7 @@ async def test_time_counts_from_the_first_arrival_of_each_round(engine):
         rounds.append(msg.text)
         return SUCCESS if len(rounds) < 3 else None
 
-    nodes = {"s": None, "a": sleeping(0.02), "b": sleeping(0.03), "j": limited(timeout_s=0.25), "k": again}
+    nodes = {"s": None, "a": sleeping(200), "b": sleeping(300), "j": limited(timeout_s=150), "k": again}
     outcome = await load(engine, nodes, [*SPLIT, *line("j", "k", "s")], allowCycle=True).run(WORD)
     assert outcome.ok
     assert len(rounds) == 3
@@ -284,7 +290,7 @@ async def test_late_arrival_in_a_loop_counts_for_the_next_round(engine):
         rounds.append([one.sender for one in arrivals])
         return "Again" if len(rounds) == 1 else SUCCESS
 
-    nodes = {"s": None, "a": mark, "b": sleeping(0.02), "j": limited(note, quorum=1), "w": sleeping(0.06)}
+    nodes = {"s": None, "a": mark, "b": sleeping(20), "j": limited(note, quorum=1), "w": sleeping(60)}
     chain = load(engine, nodes, [*SPLIT, "j Again w", "w s"], allowCycle=True)
     outcome = await chain.run(WORD)
     assert outcome.ok
@@ -292,8 +298,8 @@ async def test_late_arrival_in_a_loop_counts_for_the_next_round(engine):
 
 
 async def test_deadline_of_the_run_wins_over_a_waiting_join(engine):
-    nodes = {"s": None, "a": mark, "b": forever, "j": limited(timeout_s=10)}
-    outcome = await load(engine, nodes, SPLIT).run(WORD, timeout=0.02)
+    nodes = {"s": None, "a": mark, "b": forever, "j": limited(timeout_s=900)}
+    outcome = await load(engine, nodes, SPLIT).run(WORD, timeout=200)
     assert sorted(ways(outcome)) == ["b Failure", "j Failure"]
     assert outcome.status == "cancelled"
 
@@ -304,7 +310,7 @@ async def calling(ctx, msg):
 
 
 async def test_time_limit_in_a_sub_run(engine):
-    nodes = {"s": None, "a": mark, "b": forever, "j": limited(timeout_s=0.02, stop_rest=True)}
+    nodes = {"s": None, "a": mark, "b": forever, "j": limited(timeout_s=200, stop_rest=True)}
     load(engine, nodes, SPLIT, id="inner")
     assert (await load(engine, {"c": calling}).run(WORD)).message.text == "j Failure,b Late"
 
@@ -317,7 +323,7 @@ def test_time_limit_in_a_sub_run_whose_loop_comes_later(engine):
 
 async def test_every_end_is_told_also_of_what_a_timer_ended(engine):
     events, told = [], []
-    nodes = {"s": None, "a": mark, "b": forever, "j": limited(timeout_s=0.02, stop_rest=True)}
+    nodes = {"s": None, "a": mark, "b": forever, "j": limited(timeout_s=200, stop_rest=True)}
     outcome = await load(engine, nodes, SPLIT).run(
         WORD, listener=events.append, on_end=lambda info, msg, err, relation: told.append(f"{info.node_id} {relation}")
     )
@@ -337,10 +343,10 @@ async def test_blocking_node_that_is_stopped_holds_nobody_up(engine):
     import threading
 
     gate = threading.Event()
-    nodes = {"s": None, "a": sleeping(0.01), "b": blocking(lambda ctx, msg: gate.wait(5) and SUCCESS)}
+    nodes = {"s": None, "a": sleeping(10), "b": blocking(lambda ctx, msg: gate.wait(15) and SUCCESS)}
     nodes["j"] = limited(quorum=1, stop_rest=True)
     try:
-        outcome = await asyncio.wait_for(load(engine, nodes, SPLIT).run(WORD), 3)
+        outcome = await asyncio.wait_for(load(engine, nodes, SPLIT).run(WORD), 60)
     finally:
         gate.set()
     assert sorted(ways(outcome)) == ["b Late", "j Success"]

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 import pytest
 from tests.engine.runtime.kit import END, Kind, Repeating, load, ways
+from tests.engine.runtime.stepping import STEPPING
 
 from catenary import DEFAULT, FAILURE, SUCCESS, Again, EndHere, Message, OrElse, register
 
 WORD = Message("x", "", "TEXT")
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return STEPPING
 
 
 def noting(seen):
@@ -178,13 +184,13 @@ def test_thousands_of_calls_do_not_go_deep(engine):
 
 
 async def test_waiting_to_run_again_can_be_cancelled(engine):
-    outcome = await load(engine, {"a": Kind("t/again", Polling(2, delay_s=60))}).run(WORD, timeout=0.02)
+    outcome = await load(engine, {"a": Kind("t/again", Polling(2, delay_s=60))}).run(WORD, timeout=30)
     assert ways(outcome) == ["a Failure"]
 
 
 async def test_timeout_of_the_node_counts_for_all_calls(engine):
-    nodes = {"a": Kind("t/again", Polling(100, delay_s=0.01)), "f": None}
-    outcome = await load(engine, nodes, ["a Failure f"], keys={"a": {"timeout": 0.03}}).run(WORD)
+    nodes = {"a": Kind("t/again", Polling(100, delay_s=10)), "f": None}
+    outcome = await load(engine, nodes, ["a Failure f"], keys={"a": {"timeout": 35}}).run(WORD)
     assert ways(outcome) == ["f Success"]
     assert "timeout" in outcome.message.metadata["errorMsg"]
 
@@ -192,7 +198,7 @@ async def test_timeout_of_the_node_counts_for_all_calls(engine):
 async def test_joins_wait_for_a_node_that_runs_again(engine):
     from tests.engine.runtime.kit import join
 
-    nodes = {"s": None, "a": Kind("t/again", Polling(3, delay_s=0.005)), "b": None, "j": join()}
+    nodes = {"s": None, "a": Kind("t/again", Polling(3, delay_s=5)), "b": None, "j": join()}
     outcome = await load(engine, nodes, ["s a", "s b", "a j", "b j"]).run(WORD)
     assert outcome.message.text == "x+x12"
 

@@ -230,9 +230,10 @@ async def test_sub_chain_is_reloaded_while_a_sub_run_is_on_it(engine):
     from tests.engine.runtime.kit import definition
 
     closed = []
-    go = asyncio.Event()
+    entered, go = asyncio.Event(), asyncio.Event()
 
     async def wait(ctx, msg):
+        entered.set()
         await go.wait()
         return SUCCESS
 
@@ -240,7 +241,7 @@ async def test_sub_chain_is_reloaded_while_a_sub_run_is_on_it(engine):
     old.compiled.steps[0].component.close = lambda: closed.append("old")
     got = []
     task = asyncio.create_task(load(engine, {"c": calling(lambda ctx, msg: ctx.run_chain("sub", msg), got)}).run("x"))
-    await asyncio.sleep(0)
+    await entered.wait()
     engine.reload(definition({"b": None}, id="sub"))
     assert closed == []
     go.set()

@@ -88,7 +88,7 @@ def test_threads_that_meet_at_the_opening_wait_for_it(engine):
     SlowOpen.opened = 0
     chain = load(engine, {"a": Kind("t/slowOpen")})
     with ThreadPoolExecutor(4) as pool:
-        outcomes = list(pool.map(chain.run_sync, range(4), timeout=10))
+        outcomes = list(pool.map(chain.run_sync, range(4), timeout=15))
     assert all(outcome.ok for outcome in outcomes)
     assert SlowOpen.opened == 1
 
@@ -169,7 +169,7 @@ def test_threads_have_their_own_loops(engine):
 
     async def note(ctx, msg):
         seen.add(id(asyncio.get_running_loop()))
-        barrier.wait(10)
+        barrier.wait(15)
         return SUCCESS
 
     chain = load(engine, {"a": note})

@@ -7,11 +7,17 @@ import threading
 
 import pytest
 from tests.engine.runtime.kit import Kind, blocking, join, load, ways
+from tests.engine.runtime.stepping import STEPPING
 
 from catenary import FAILURE, SUCCESS, Component, Config, Engine, Message, fail, register
 from catenary.errors import ConnectFailed, ExpressionError, Refused, RunTimeout
 from catenary.relation import NodeFailure
 from catenary.testing import FakeClock
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return STEPPING
 
 
 @pytest.fixture
@@ -118,7 +124,7 @@ async def test_timeout_interrupts_what_waits(engine, inner):
     async def hang(ctx, msg):
         await asyncio.Event().wait()
 
-    node = hang if inner == "async" else blocking(lambda ctx, msg: go.wait(10))
+    node = hang if inner == "async" else blocking(lambda ctx, msg: go.wait(15))
     outcome = await load(engine, {"a": node, "b": None}, ["a Failure b"], keys={"a": {"timeout": 0.01}}).run("x")
     go.set()
     assert ways(outcome) == ["b Success"]
@@ -131,10 +137,10 @@ async def test_timeout_of_one_node_leaves_siblings_alone(engine):
         await asyncio.Event().wait()
 
     async def slow(ctx, msg):
-        await asyncio.sleep(0.03)
+        await asyncio.sleep(30)
         return SUCCESS
 
-    chain = load(engine, {"s": None, "a": hang, "b": slow}, ["s a", "s b"], keys={"a": {"timeout": "10ms"}})
+    chain = load(engine, {"s": None, "a": hang, "b": slow}, ["s a", "s b"], keys={"a": {"timeout": "10s"}})
     outcome = await chain.run("x")
     assert sorted(ways(outcome)) == ["a Failure", "b Success"]
     assert isinstance(outcome.ends[0].error, RunTimeout)
@@ -176,7 +182,7 @@ async def test_each_try_has_the_whole_timeout(patient):
             await asyncio.Event().wait()
         return SUCCESS
 
-    keys = {"a": {"timeout": 0.01, "retry": 3}}
+    keys = {"a": {"timeout": 10, "retry": 3}}
     assert (await load(engine, {"a": run}, keys=keys).run("x")).ok
 
 
@@ -256,6 +262,6 @@ def test_last_output_counts(engine):
 
 
 async def test_a_blocking_node_that_finds_no_next_item_fails_at_once(engine):
-    outcome = await load(engine, {"a": blocking(lambda ctx, msg: next(iter([])))}).run("x", timeout=2)
+    outcome = await load(engine, {"a": blocking(lambda ctx, msg: next(iter([])))}).run("x")
     assert outcome.status == "failed"
     assert outcome.message.metadata["errorMsg"].startswith("StopIteration")
