@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 
 _THREAD_WITHIN_S = 15.0
 
-STEPPING = "asyncio", {"loop_factory": lambda: SteppingLoop()}
-"""What a fixture `anyio_backend` gives to have tests run on a loop of this kind: a sleep there is over when nothing is
-ready any more, and however slow the machine is, what is to come sooner comes sooner."""
-
 
 class Stuck(Exception):  # noqa: N818
     """Everything waits, and nothing would ever wake it."""
@@ -44,6 +40,11 @@ class SteppingLoop(asyncio.SelectorEventLoop):
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
         self.has_threads = True
         return super().run_in_executor(executor, func, *args)
+
+
+STEPPING = "asyncio", {"loop_factory": SteppingLoop}
+"""What a fixture `anyio_backend` gives to have tests run on a loop of this kind: a sleep there is over when nothing is
+ready any more, and however slow the machine is, what is to come sooner comes sooner."""
 
 
 class _Passing(selectors.SelectSelector):
