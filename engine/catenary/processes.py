@@ -253,6 +253,7 @@ class _Program(asyncio.SubprocessProtocol):
             self._is_over = True
             if self.exited.done():  # closed before, the transport would take the status from who waits for it
                 self._transport.close()
+                await asyncio.wait([self.closed])  # by which a last line without an end is heard
             else:  # nothing survives SIGKILL, so this takes no time limit, and a second cancellation waits for it, too
                 await asyncio.wait([self.exited])
 
