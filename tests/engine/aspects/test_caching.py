@@ -178,7 +178,7 @@ async def test_a_node_that_comes_back_to_itself_does_not_wait_for_itself(again, 
     with_loop = Engine(aspects=[Caching("1")])
     chain = load(with_loop, {"n": make(node)}, ["n Again n"], allowCycle=True)
     run = asyncio.to_thread(chain.run_sync, "x") if is_sync else chain.run("x")
-    outcome = await asyncio.wait_for(run, 5)
+    outcome = await asyncio.wait_for(run, 15)
     assert outcome.message.text == "done"
     assert left == [0]
     await with_loop.close()
@@ -200,7 +200,7 @@ async def test_two_nodes_that_run_each_other_do_not_wait_for_each_other():
 
     load(engine, {"n": other("b")}, id="a")
     load(engine, {"n": other("a")}, id="b")
-    outcomes = await asyncio.wait_for(asyncio.gather(*(engine.run(name, "x") for name in "abab")), 5)
+    outcomes = await asyncio.wait_for(asyncio.gather(*(engine.run(name, "x") for name in "abab")), 15)
     assert all(outcome.ok for outcome in outcomes)
 
 

@@ -6,10 +6,16 @@ import asyncio
 
 import pytest
 from tests.engine.runtime.kit import END, Kind, load, ways
+from tests.engine.runtime.stepping import STEPPING
 
 from catenary import FAILURE, Aspect, Engine, fail
 from catenary.aspects import when_over
 from catenary.errors import EngineError
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return STEPPING
 
 
 class Logging(Aspect):
@@ -191,9 +197,9 @@ async def test_completed_sees_branches_that_were_cut_off():
     log = []
 
     async def slow(ctx, msg):
-        await asyncio.sleep(5)
+        await asyncio.sleep(600)
 
-    outcome = await load(Engine(aspects=[Logging("a", 1, log)]), {"x": slow}).run("m", timeout=0.01)
+    outcome = await load(Engine(aspects=[Logging("a", 1, log)]), {"x": slow}).run("m", timeout=60)
     assert outcome.status == "cancelled"
     assert log == ["start a x", "end a x Failure", "completed a m cancelled"]
 
@@ -201,9 +207,9 @@ async def test_completed_sees_branches_that_were_cut_off():
 async def test_a_run_that_is_stopped_while_start_waits_keeps_its_message():
     class Waiting(Aspect):
         async def start(self, ctx, msg):
-            await asyncio.sleep(5)
+            await asyncio.sleep(600)
 
-    outcome = await load(Engine(aspects=[Waiting()]), {"x": None}).run("m", timeout=0.01)
+    outcome = await load(Engine(aspects=[Waiting()]), {"x": None}).run("m", timeout=60)
     assert outcome.status == "cancelled"
     assert [end.message.text for end in outcome.ends] == ["m"]
 
@@ -330,10 +336,10 @@ async def test_what_start_took_is_given_back_when_the_caller_is_cancelled():
             when_over(ctx, lambda: taken.append("given back"))
 
     async def slow(ctx, msg):
-        await asyncio.sleep(5)
+        await asyncio.sleep(600)
 
     task = asyncio.create_task(load(Engine(aspects=[Taking()]), {"x": slow}).run("m"))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

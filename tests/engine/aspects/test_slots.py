@@ -275,7 +275,7 @@ async def test_what_runs_inside_of_something_goes_along_on_its_slot(run, cut, is
     load(engine, {"n": node}, id="inner")
     chain = load(engine, {"o": run})
     runs = (asyncio.to_thread(chain.run_sync, "x") if is_sync else chain.run("x") for _ in range(6))
-    outcomes = await asyncio.wait_for(asyncio.gather(*runs), 5)
+    outcomes = await asyncio.wait_for(asyncio.gather(*runs), 15)
     assert [outcome.message.text for outcome in outcomes] == ["done"] * 6
     assert max(at_once) <= 2
     assert not limit.slots._taken
