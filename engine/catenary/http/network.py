@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpcore
 
+from catenary.http.dialing import dial
+
 if TYPE_CHECKING:
     import socket
     import ssl
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
 _READ_AHEAD_BYTES: Final = 256 * 1024
 _HEAD_END: Final = b"\r\n\r\n"
-_STAGGER_S: Final = 0.25  # RFC 8305: until the next address of a host is tried beside the first
 
 
 class AsyncioBackend(httpcore.AsyncNetworkBackend):
@@ -37,13 +38,10 @@ class AsyncioBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """Connect to a host. Raises: httpcore.ConnectError, httpcore.ConnectTimeout."""
-        loop = asyncio.get_running_loop()
-        # Event loops of other makers do this by themselves, or not at all.
-        own: dict[str, Any] = {"happy_eyeballs_delay": _STAGGER_S} if isinstance(loop, asyncio.BaseEventLoop) else {}
         local = (local_address, 0) if local_address else None
         with _connecting():
             async with asyncio.timeout(timeout):
-                _, stream = await loop.create_connection(Stream, host, port, local_addr=local, **own)
+                stream = await dial(Stream, host, port, local_address=local)
         stream.set_options(socket_options or ())
         return stream
 
