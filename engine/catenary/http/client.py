@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from catenary.http.cassette import Player, Recorder
 
-_CLOSE_TIMEOUT_S = 5.0
+_CLOSE_TIMEOUT_S = 15.0
 _numbers: Final = itertools.count(1)  # of cassettes that are played in this process
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from tests.ahead import jump as jump
 
 from catenary.http import HttpClients
 from catenary.testing import RecordingApi, serve

@@ -27,15 +27,15 @@ async def test_a_sender_that_is_faster_than_the_reader_is_held_back() -> None:
             sent += MANY
 
     async with answering(talk) as url:
-        stream = await AsyncioBackend().connect_tcp("127.0.0.1", int(url.rpartition(":")[2].strip("/")), 5)
-        read = len(await stream.read(65536, 5))
+        stream = await AsyncioBackend().connect_tcp("127.0.0.1", int(url.rpartition(":")[2].strip("/")), 15)
+        read = len(await stream.read(65536, 15))
         while True:  # until what is sent stands still
             before = sent
             await asyncio.sleep(0.1)
             if sent == before:
                 break
         assert sent < 32 * MANY
-        while piece := await stream.read(65536, 5):
+        while piece := await stream.read(65536, 15):
             read += len(piece)
         assert read == 64 * MANY
         await stream.aclose()
@@ -48,7 +48,7 @@ async def test_a_peer_that_takes_nothing_ends_a_write_in_time() -> None:
         await is_over.wait()
 
     async with answering(talk) as url:
-        stream = await AsyncioBackend().connect_tcp("127.0.0.1", int(url.rpartition(":")[2].strip("/")), 5)
+        stream = await AsyncioBackend().connect_tcp("127.0.0.1", int(url.rpartition(":")[2].strip("/")), 15)
         with pytest.raises(httpcore.WriteTimeout):
             await stream.write(b"x" * 64 * MANY, 0.1)
         is_over.set()
@@ -62,7 +62,7 @@ async def test_an_end_that_was_asked_for_is_no_failure() -> None:
         writer.write(b"all")
 
     async with answering(talk) as url:
-        stream = await AsyncioBackend().connect_tcp("127.0.0.1", int(url.rpartition(":")[2].strip("/")), 5)
+        stream = await AsyncioBackend().connect_tcp("127.0.0.1", int(url.rpartition(":")[2].strip("/")), 15)
         assert await stream.read(2) == b"al"
         assert await stream.read(2) == b"l"
         assert await stream.read(2) == b""
@@ -95,13 +95,13 @@ async def test_a_cancelled_wait_leaves_the_connection_usable() -> None:
         writer.write(b"here")
 
     async with answering(talk) as url:
-        stream = await AsyncioBackend().connect_tcp("127.0.0.1", int(url.rpartition(":")[2].strip("/")), 5)
+        stream = await AsyncioBackend().connect_tcp("127.0.0.1", int(url.rpartition(":")[2].strip("/")), 15)
         assert isinstance(stream, Stream)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.02):
                 await stream.read(10, 30)
         go.set()
-        assert await stream.read(10, 5) == b"here"
+        assert await stream.read(10, 15) == b"here"
         await stream.aclose()
 
 
