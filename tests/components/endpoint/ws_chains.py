@@ -75,13 +75,13 @@ def client(engine: Engine, path: str = "/ws/d1", **options: Any) -> connect:
 
 async def said(connection: ClientConnection) -> Any:
     """Give the next message, as JSON if it is a text."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         got = await connection.recv()
     return json.loads(got) if isinstance(got, str) else got
 
 
 async def until(condition: Any) -> None:
     """Wait until something holds."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         while not condition():  # noqa: ASYNC110 - what is waited for tells nobody
             await asyncio.sleep(0.005)

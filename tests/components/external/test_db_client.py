@@ -497,7 +497,7 @@ async def test_all_forms_of_addresses_lead_there(postgres: Postgres, mariadb: Ma
         f"postgresql+asyncpg://{account}:{password}@127.0.0.1:{postgres.port}/{database}",
         f"host=127.0.0.1 port={postgres.port} user={account} password='{password}' dbname = {database} sslmode=disable",
         f"mysql+pymysql://{account}:{password}@127.0.0.1:{mariadb.port}/{database}?charset=utf8mb4",
-        f"{account}:{password}@tcp(127.0.0.1:{mariadb.port})/{database}?parseTime=true&loc=Local&sql_mode='ANSI'&timeout=5s",
+        f"{account}:{password}@tcp(127.0.0.1:{mariadb.port})/{database}?parseTime=true&loc=Local&sql_mode='ANSI'&timeout=30s",
         f"{account}:{password}@unix({mariadb.folder}/socket)/{database}",
     ]
     async with Engine() as engine:

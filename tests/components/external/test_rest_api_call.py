@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.engine.runtime.stepping import stepped
+from tests.programs import eventually
 
 from catenary import ChainInvalid, ConnectFailed, Engine, Message, Refused, TooSlow
-from catenary.testing import Answer, RecordingApi, serve
+from catenary.testing import Answer, RecordingApi, mock, serve
 from catenary_components.external.rest_api_call import RestApiCallConfig
 
 SECRET = "s3cret"
+PATIENT = {"readTimeoutMs": 15_000}
 
 
 def chain_with(**configuration):
@@ -34,7 +37,7 @@ def call(send, server):
     """Send one message through a node that calls the API of this test."""
 
     def call(data="{}", path="/", /, metadata=None, data_type="JSON", **configuration):
-        settings = {"url": server.url + path, **configuration}
+        settings = {**PATIENT, "url": server.url + path, **configuration}
         return send("restApiCall", settings, data, metadata=metadata, data_type=data_type, type="T")
 
     return call
@@ -67,7 +70,7 @@ def test_bytes_are_posted_as_they_are(call, api):
 
 @pytest.mark.parametrize("name", ["url", "restEndpointUrlPattern", "RESTENDPOINTURLPATTERN"])
 def test_the_address_has_two_names(send, server, api, name):
-    assert send("restApiCall", {name: f"{server.url}/x"}).relation == "Success"
+    assert send("restApiCall", {**PATIENT, name: f"{server.url}/x"}).relation == "Success"
     assert api.requests[0].path == "/x"
 
 
@@ -124,7 +127,7 @@ def test_connections_are_kept_between_messages(load):
         await send({"type": "http.response.body"})
 
     with serve(app) as server:
-        chain = load([("a:restApiCall", {"url": server.url})])
+        chain = load([("a:restApiCall", {**PATIENT, "url": server.url})])
         for _ in range(3):
             assert chain.run_sync(Message()).ok
     assert len(peers) == 1
@@ -194,7 +197,7 @@ def test_a_long_error_page_is_cut(call, answering):
 
 def test_a_retry_of_the_node_tries_again(engine, server, api, answering):
     answering(Answer(status=503), "fine")
-    node = {"id": "a", "type": "restApiCall", "configuration": {"url": server.url}}
+    node = {"id": "a", "type": "restApiCall", "configuration": {**PATIENT, "url": server.url}}
     policy = {"maxRetries": 1, "delay": "1ms"}
     chain = engine.load({"ruleChain": {"id": "c"}, "metadata": {"nodes": [{**node, "retry": policy}]}})
     assert chain.run_sync(Message("x")).message.data == "fine"
@@ -227,7 +230,11 @@ def test_an_answer_that_is_too_large_is_refused(call, answering):
 
 
 def test_nobody_listening_is_told_with_host_and_port_and_no_secret(send, free_port):
-    settings = {"url": f"http://me:{SECRET}@127.0.0.1:{free_port}/?key={SECRET}", "headers": {"X-Key": SECRET}}
+    settings = {
+        **PATIENT,
+        "url": f"http://me:{SECRET}@127.0.0.1:{free_port}/?key={SECRET}",
+        "headers": {"X-Key": SECRET},
+    }
     end = send("restApiCall", settings)
     assert isinstance(end.error, ConnectFailed)
     assert end.message.metadata["errorBody"] == f"no connection to 127.0.0.1:{free_port}: nothing listens there"
@@ -271,7 +278,7 @@ def test_a_request_that_must_not_be_sent_is_refused(send, settings, text):
 
 def test_only_allowed_hosts_are_called(server):
     with Engine(allowed_hosts=["example.test"]) as engine:
-        chain = engine.load(chain_with(url=server.url))
+        chain = engine.load(chain_with(**PATIENT, url=server.url))
         assert "not one of the allowed hosts" in str(chain.run_sync(Message()).error)
 
 
@@ -280,14 +287,11 @@ async def test_cancelling_the_run_closes_the_call(api, answering, server):
     async with Engine() as engine:
         engine.load(chain_with(url=server.url, readTimeoutMs=0))
         running = asyncio.create_task(engine.run("c", Message("x")))
-        for _ in range(500):
-            if api.requests:
-                break
-            await asyncio.sleep(0.01)
+        await eventually(lambda: bool(api.requests))
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert await asyncio.to_thread(api.requests[0].gone.wait, 3)
+        assert await asyncio.to_thread(api.requests[0].gone.wait, 15)
 
 
 # TLS and proxies
@@ -295,7 +299,7 @@ async def test_cancelling_the_run_closes_the_call(api, answering, server):
 
 def test_certificates_are_checked(send, api, certificate):
     with serve(api, tls=certificate) as server:
-        end = send("restApiCall", {"url": server.url})
+        end = send("restApiCall", {**PATIENT, "url": server.url})
     assert f"the certificate of 127.0.0.1:{server.port} is not trusted" in str(end.error)
     assert api.requests == []
 
@@ -303,13 +307,16 @@ def test_certificates_are_checked(send, api, certificate):
 @pytest.mark.parametrize("trust", ["insecureSkipVerify", "caFile"])
 def test_a_certificate_may_be_trusted(send, api, certificate, trust):
     with serve(api, tls=certificate) as server:
-        settings = {"url": server.url, trust: True if trust == "insecureSkipVerify" else str(certificate[0])}
+        settings = {**PATIENT, "url": server.url, trust: True if trust == "insecureSkipVerify" else str(certificate[0])}
         assert send("restApiCall", settings).message.data == "ok"
 
 
 def test_a_proxy_is_asked(send, api, server):
     proxy = {"proxyHost": "127.0.0.1", "proxyPort": server.port, "proxyUser": "me", "proxyPassword": SECRET}
-    assert send("restApiCall", {"url": "http://example.test/", "enableProxy": True, **proxy}).message.data == "ok"
+    assert (
+        send("restApiCall", {**PATIENT, "url": "http://example.test/", "enableProxy": True, **proxy}).message.data
+        == "ok"
+    )
     assert api.requests[0].headers["host"] == "example.test"
     assert api.requests[0].headers["proxy-authorization"].startswith("Basic ")
 
@@ -321,7 +328,7 @@ def test_a_proxy_that_is_not_enabled_is_not_asked(call, api, free_port):
 
 def test_the_proxy_of_the_system_is_asked_when_wanted(send, api, server, monkeypatch):
     monkeypatch.setenv("http_proxy", server.url)
-    settings = {"url": "http://example.test/", "enableProxy": True, "useSystemProxyProperties": True}
+    settings = {**PATIENT, "url": "http://example.test/", "enableProxy": True, "useSystemProxyProperties": True}
     assert send("restApiCall", settings).message.data == "ok"
 
 
@@ -368,7 +375,7 @@ EVENT_STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
 def test_an_event_stream_leaves_line_by_line_and_then_whole(load, server, answering):
     pieces = [": hello\nevent: note\nda", "ta: Gr", "üße\n\nid: 7\r\ndata:  two \n\nno colon\n:\n", "data: [DONE]\n\n"]
     answering(Answer(pieces=pieces, headers=EVENT_STREAM))
-    ends = load([("a:restApiCall", {"url": server.url})]).run_sync(Message("x")).ends
+    ends = load([("a:restApiCall", {**PATIENT, "url": server.url})]).run_sync(Message("x")).ends
     assert [(end.relation, end.message.data, end.message.metadata.get("eventType")) for end in ends] == [
         ("Stream", "note", "event"),
         ("Stream", "Grüße", "data"),
@@ -384,10 +391,10 @@ def test_an_event_stream_leaves_line_by_line_and_then_whole(load, server, answer
 @pytest.mark.parametrize("kind", ["text/plain", ""])
 def test_a_stream_that_was_asked_for_need_not_say_that_it_is_one(load, server, answering, kind):
     answering(*[Answer(pieces=["data: a\n\n"], headers={"Content-Type": kind})] * 2)
-    asking = {"url": server.url, "headers": {"accept": "text/event-stream; q=1"}}
+    asking = {**PATIENT, "url": server.url, "headers": {"accept": "text/event-stream; q=1"}}
     ends = load([("a:restApiCall", asking)]).run_sync(Message("x")).ends
     assert [end.relation for end in ends] == ["Stream", "Success"]
-    ends = load([("a:restApiCall", {"url": server.url})]).run_sync(Message("x")).ends
+    ends = load([("a:restApiCall", {**PATIENT, "url": server.url})]).run_sync(Message("x")).ends
     assert [(end.relation, end.message.data) for end in ends] == [("Success", "data: a\n\n")]
 
 
@@ -397,15 +404,16 @@ def test_json_is_json_whatever_was_asked_for(call, answering):
     assert (end.relation, end.message.data) == ("Success", '{"a":1}')
 
 
-def test_an_event_stream_may_take_longer_than_a_call(load, server, answering):
-    answering(Answer(pieces=["data: a\n\n"] * 4, piece_delay_s=0.1, headers=EVENT_STREAM))
-    chain = load([("a:restApiCall", {"url": server.url, "readTimeoutMs": 250})])
-    assert chain.run_sync(Message("x")).message.data == "a\na\na\na"
+def test_an_event_stream_may_take_longer_than_a_call(load):
+    slow = Answer(pieces=["data: a\n\n"] * 4, piece_delay_s=100, headers=EVENT_STREAM)
+    with mock("slow-stream", RecordingApi(default=slow)) as url:
+        chain = load([("a:restApiCall", {"url": url, "readTimeoutMs": 250_000})])
+        assert stepped(chain.run(Message("x"))).message.data == "a\na\na\na"
 
 
 def test_an_event_stream_that_breaks_is_a_failure(load, server, answering):
     answering(Answer(pieces=["data: a\n\n"], drop=True, headers=EVENT_STREAM))
-    ends = load([("a:restApiCall", {"url": server.url})]).run_sync(Message("x")).ends
+    ends = load([("a:restApiCall", {**PATIENT, "url": server.url})]).run_sync(Message("x")).ends
     assert [end.relation for end in ends] == ["Stream", "Failure"]
     assert "broke off" in ends[-1].message.metadata["errorBody"]
 
@@ -424,6 +432,6 @@ def test_lines_go_on_in_order_one_after_the_other(engine, load, server, answerin
         seen.append(msg.data)
 
     answering(Answer(pieces=["data: 1\ndata: 2\ndata: 3\n"], headers=EVENT_STREAM))
-    nodes = [("a:restApiCall", {"url": server.url}), ("f:functions", {"functionName": "slow"})]
+    nodes = [("a:restApiCall", {**PATIENT, "url": server.url}), ("f:functions", {"functionName": "slow"})]
     load(nodes, "a Stream f").run_sync(Message("x"))
     assert seen == ["1", "2", "3"]

@@ -17,7 +17,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
 
 def chain_of(**configuration):
-    node = {"id": "a", "type": "restApiCall", "configuration": configuration}
+    node = {"id": "a", "type": "restApiCall", "configuration": {"readTimeoutMs": 15_000, **configuration}}
     return {"ruleChain": {"id": "c"}, "metadata": {"nodes": [node]}}
 
 
@@ -74,7 +74,7 @@ async def call():
     async with Engine() as engine:
 
         async def call(data="{}", **configuration):
-            chain = engine.reload(chain_of(**{"readTimeoutMs": 15_000, **configuration}))
+            chain = engine.reload(chain_of(**configuration))
             (end,) = (await chain.run(Message(data))).ends
             return end
 
@@ -162,7 +162,7 @@ async def test_a_peer_that_never_accepts_is_given_up(call):
         began = time.monotonic()
         end = await call(url=f"http://127.0.0.1:{listening.getsockname()[1]}", readTimeoutMs=200)
         assert isinstance(end.error, TooSlow)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
 
 
 async def test_a_peer_that_does_not_take_a_big_body_is_given_up(call):
@@ -186,7 +186,7 @@ async def test_a_body_that_drips_does_not_outlast_the_time_of_the_call(site, cal
     assert isinstance(end.error, TooSlow)
     assert "took longer than 0.3 s" in str(end.error)
     assert end.message.data == "d"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
 
 
 async def test_a_head_that_drips_does_not_outlast_the_time_of_the_call(site, call):
@@ -214,7 +214,9 @@ async def test_a_silent_event_stream_is_given_up(site, call):
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: nothing yet\n")
         await hang(reader, writer)
 
-    assert "did not answer within 0.2 s" in str((await call(url=(await site(silent)).url, readTimeoutMs=200)).error)
+    error = (await call(url=(await site(silent)).url, readTimeoutMs=200)).error
+    assert isinstance(error, TooSlow)
+    assert "0.2 s" in str(error)
 
 
 # Too much
@@ -248,7 +250,7 @@ async def test_an_answer_of_a_hundred_megabytes_is_broken_off(site, call, framin
     assert isinstance(end.error, Refused)
     assert "is larger than 1000000 bytes" in end.message.metadata["errorBody"]
     assert end.message.data == "d"
-    await asyncio.wait_for(done.wait(), 5)
+    await asyncio.wait_for(done.wait(), 15)
     assert sent < 20_000_000  # what the buffers of the kernel took
     assert peak < 8_000_000
 
@@ -330,7 +332,7 @@ async def test_a_handshake_that_never_ends_is_given_up_and_leaves_no_connection(
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     end = await call(url=f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}", readTimeoutMs=200)
     assert isinstance(end.error, TooSlow)
-    await asyncio.wait_for(closed.wait(), 5)
+    await asyncio.wait_for(closed.wait(), 15)
     server.close()
 
 
@@ -339,19 +341,21 @@ async def test_a_handshake_that_never_ends_is_given_up_and_leaves_no_connection(
 
 async def test_not_more_connections_are_open_than_allowed(site):
     open_now = most = 0
+    both = asyncio.Barrier(2)
 
     async def count(reader, writer):
         nonlocal open_now, most
         open_now += 1
         most = max(most, open_now)
-        await asyncio.sleep(0.02)
+        await both.wait()
+        await asyncio.sleep(0.02)  # in which a third might come
         open_now -= 1
         writer.write(OK)
         await writer.drain()
 
     server = await site(count)
     async with Engine() as engine:
-        engine.load(chain_of(url=server.url, maxParallelRequestsCount=2, readTimeoutMs=10_000))
+        engine.load(chain_of(url=server.url, maxParallelRequestsCount=2))
         outcomes = await asyncio.gather(*(engine.run("c", Message("{}")) for _ in range(8)))
     assert all(outcome.ok for outcome in outcomes)
     assert most == 2

@@ -12,7 +12,7 @@ from catenary.testing import Answer, RecordingApi, serve
 
 
 def chain_of(**configuration):
-    node = {"id": "a", "type": "restApiCall", "configuration": {"readTimeoutMs": 10_000, **configuration}}
+    node = {"id": "a", "type": "restApiCall", "configuration": {"readTimeoutMs": 15_000, **configuration}}
     return {"ruleChain": {"id": "c"}, "metadata": {"nodes": [node]}}
 
 

@@ -52,13 +52,19 @@ def test_the_list_has_the_id_and_the_time_of_the_message_that_came(load: Load, e
 async def test_ends_are_listed_as_they_come_and_metadata_of_a_later_one_wins_but_for_that_of_failed_ones(
     load: Load, engine: Engine
 ) -> None:
+    is_lost = asyncio.Event()
+
     async def late(ctx: Any, msg: Message) -> Any:
-        await asyncio.sleep(0.005)
+        await is_lost.wait()
         return "Success", msg.put("by", "late")
+
+    def lost(ctx: Any, msg: Message) -> Any:
+        is_lost.set()
+        return fail("lost", msg.put("lost", "yes"))
 
     engine.function("late")(late)
     engine.function("soon")(lambda ctx, msg: ("Success", msg.put("by", "soon")))
-    engine.function("lost")(lambda ctx, msg: fail("lost", msg.put("lost", "yes")))
+    engine.function("lost")(lost)
     nodes = ["f:fork", *((f"{one}:functions", {"functionName": one}) for one in ("late", "soon", "lost"))]
     inner = load(nodes, "f Success late, f Success soon, f Success lost").id
     outer = load([("n:flow", {"targetId": inner})])

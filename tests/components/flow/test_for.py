@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.engine.runtime.stepping import stepped
 
 from catenary import Chain, ChainInvalid, End, Engine, Message, fail
 
@@ -374,20 +375,20 @@ async def test_no_more_items_than_allowed_run_at_once(load: Load, engine: Engine
 
 
 @pytest.mark.parametrize("mode", [0, 3])
-async def test_cancelling_stops_loop_and_body(load: Load, engine: Engine, mode: int) -> None:
+def test_cancelling_stops_loop_and_body(load: Load, engine: Engine, mode: int) -> None:
     begun: list[str] = []
     stopped: list[str] = []
 
     async def hang(ctx: Any, msg: Message) -> None:
         begun.append(msg.text)
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             stopped.append(msg.text)
 
     engine.function("hang")(hang)
     nodes = [("f:for", {"range": "1..3", "do": "b", "mode": mode}), ("b:functions", {"functionName": "hang"})]
-    outcome = await load(nodes).run("{}", timeout=0.05)
+    outcome = stepped(load(nodes).run("{}", timeout=60))
     assert outcome.status == "cancelled"
     assert begun == stopped
     assert len(begun) == (3 if mode else 1)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
-from tests.components.flow.kit import begun
+from tests.components.flow.kit import begun, rest
 
 from catenary import Chain, Engine, Outcome
 from catenary.errors import PauseError
+from catenary.testing import FakeClock
 
 Load = Callable[..., Chain]
+
+
+@pytest.fixture
+def engine(fake_clock: FakeClock) -> Generator[Engine]:
+    """An engine whose clock stands still."""
+    made = Engine(clock=fake_clock)
+    yield made
+    made.close_sync()
 
 
 async def test_a_join_waits_for_the_answer(engine: Engine, load: Load) -> None:
@@ -28,61 +37,78 @@ async def test_a_join_waits_for_the_answer(engine: Engine, load: Load) -> None:
     assert outcome.message.value == {"n": 1, "w": 2}
 
 
-LIMITED = {"timeout": 0.02, "stopRest": True}
+LIMITED = {"timeout": 2, "stopRest": True}
 TWO_WAITS = "f Success w, f Success a, f Success b, w Success j, a Success j, b Success j"
 JOINED = "f Success w, f Success a, w Success j, a Success j"
 
 
-async def left_waiting(chain: Chain) -> asyncio.Task[Outcome]:
+async def moved(clock: FakeClock, seconds: float) -> None:
+    """Let time pass."""
+    await rest()
+    clock.advance(seconds)
+    await rest()
+
+
+async def left_waiting(chain: Chain, clock: FakeClock) -> asyncio.Task[Outcome]:
     """Begin a run, and wait for longer than its joins would."""
     run = await begun(chain)
-    await asyncio.sleep(0.05)
+    for seconds in (1, 100):
+        await moved(clock, seconds)
     assert not run.done()
     return run
 
 
-@pytest.mark.parametrize("arrival", ["a:log", ("a:delay", {"delayMs": 2})], ids=["before", "meanwhile"])
+@pytest.mark.parametrize("arrival", ["a:log", ("a:delay", {"delayMs": 1000})], ids=["before", "meanwhile"])
 async def test_the_time_of_a_join_stands_still_while_it_waits_for_an_answer(
-    engine: Engine, load: Load, arrival: Any
+    engine: Engine, load: Load, fake_clock: FakeClock, arrival: Any
 ) -> None:
-    run = await left_waiting(load(["f:fork", arrival, "w:wait", ("j:join", {"timeout": 0.02})], JOINED))
+    run = await left_waiting(load(["f:fork", arrival, "w:wait", ("j:join", {"timeout": 2})], JOINED), fake_clock)
     await engine.answer(next(iter(engine.pauses)).run_id, "w")
     assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Success")]
 
 
-async def test_the_time_of_a_join_stands_still_as_long_as_one_of_several_waits(engine: Engine, load: Load) -> None:
-    run = await left_waiting(load(["f:fork", "a:wait", "w:wait", "b:log", ("j:join", {"timeout": 0.02})], TWO_WAITS))
+async def test_the_time_of_a_join_stands_still_as_long_as_one_of_several_waits(
+    engine: Engine, load: Load, fake_clock: FakeClock
+) -> None:
+    chain = load(["f:fork", "a:wait", "w:wait", "b:log", ("j:join", {"timeout": 2})], TWO_WAITS)
+    run = await left_waiting(chain, fake_clock)
     for node in ("a", "w"):
         await engine.answer(next(iter(engine.pauses)).run_id, node)
-        await asyncio.sleep(0.05)
+        await moved(fake_clock, 100)
     assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Success")]
 
 
-async def test_the_time_of_a_join_goes_on_after_the_answer(engine: Engine, load: Load) -> None:
+async def test_the_time_of_a_join_goes_on_after_the_answer(engine: Engine, load: Load, fake_clock: FakeClock) -> None:
     run = await left_waiting(
         load(
             ["f:fork", "a:log", "w:wait", ("b:delay", {"delayMs": 1000000}), ("j:join", LIMITED)],
             "f Success w, f Success a, w Success b, b Success j, a Success j",
-        )
+        ),
+        fake_clock,
     )
     await engine.answer(next(iter(engine.pauses)).run_id, "w")
+    await moved(fake_clock, 1.9)
+    assert not run.done()
+    await moved(fake_clock, 0.2)
     assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Failure"), ("b", "Late")]
 
 
-async def test_joins_around_a_sub_chain_wait_too(engine: Engine, load: Load) -> None:
-    inner = load(["f:fork", "w:wait", "a:log", ("j:join", {"timeout": 0.02})], JOINED)
-    around = load(["f:fork", "a:log", ("w:flow", {"targetId": inner.id}), ("j:join", {"timeout": 0.02})], JOINED)
-    run = await left_waiting(around)
+async def test_joins_around_a_sub_chain_wait_too(engine: Engine, load: Load, fake_clock: FakeClock) -> None:
+    inner = load(["f:fork", "w:wait", "a:log", ("j:join", {"timeout": 2})], JOINED)
+    around = load(["f:fork", "a:log", ("w:flow", {"targetId": inner.id}), ("j:join", {"timeout": 2})], JOINED)
+    run = await left_waiting(around, fake_clock)
     await engine.answer(next(iter(engine.pauses)).run_id, "w")
     assert [(end.node_id, end.relation) for end in (await run).ends] == [("j", "Success")]
 
 
-async def test_the_time_of_a_join_that_the_node_cannot_reach_goes_on(engine: Engine, load: Load) -> None:
+async def test_the_time_of_a_join_that_the_node_cannot_reach_goes_on(
+    engine: Engine, load: Load, fake_clock: FakeClock
+) -> None:
     chain = load(
         ["f:fork", "w:wait", "a:log", ("b:delay", {"delayMs": 1000000}), ("j:join", LIMITED)],
         "f Success w, f Success a, f Success b, a Success j, b Success j",
     )
-    run = await left_waiting(chain)
+    run = await left_waiting(chain, fake_clock)
     await engine.answer(next(iter(engine.pauses)).run_id, "w")
     outcome = await run
     assert sorted((end.node_id, end.relation) for end in outcome.ends) == [
@@ -138,6 +164,6 @@ async def test_a_question_that_a_join_stops_before_it_is_asked_is_never_asked(
     asked: list[str] = []
     engine.pauses.on_open(lambda pause: asked.append(pause.node_id))
     chain = load(["f:fork", "w:wait", "a:log", quick], JOINED)
-    outcome = await asyncio.wait_for(chain.run({"n": 1}, **options), 5)
+    outcome = await asyncio.wait_for(chain.run({"n": 1}, **options), 15)
     assert sorted((end.node_id, str(end.relation)) for end in outcome.ends) == [("j", "Success"), ("w", "Late")]
     assert asked == []
