@@ -6,11 +6,17 @@ import asyncio
 
 import pytest
 from tests.engine.runtime.kit import END, join, load
+from tests.engine.runtime.stepping import STEPPING
 
 from catenary import SUCCESS
 
 NODES = {"a": None, "b": None, "e": END}
 EDGES = ["a b", "b e"]
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return STEPPING
 
 
 def flows(told):
@@ -188,7 +194,7 @@ async def test_a_visit_that_is_cut_off_is_told_with_the_reason(engine):
     told, exits = [], []
     chain = load(engine, {"a": slow})
     await chain.run(
-        "x", timeout=0.02, debug=True, on_debug=lambda *event: told.append(event), on_node_completed=exits.append
+        "x", timeout=10, debug=True, on_debug=lambda *event: told.append(event), on_node_completed=exits.append
     )
     reason = "processing cancelled: context deadline exceeded"
     assert [(event[1], event[4], event[5]) for event in told] == [("IN", "", None), ("OUT", "", reason)]

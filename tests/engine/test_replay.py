@@ -147,7 +147,7 @@ def test_outputs_of_nodes_before_are_there():
 
 
 async def test_it_runs_in_an_event_loop(engine: Engine, record: RunRecord):
-    assert (await replay(engine, record, "check").run(timeout=5)).message.value == 17
+    assert (await replay(engine, record, "check").run(timeout=60)).message.value == 17
 
 
 @pytest.mark.parametrize(

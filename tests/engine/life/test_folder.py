@@ -295,7 +295,7 @@ async def test_folder_that_is_put_in_place_of_another_is_followed(engine, tmp_pa
 
 
 async def next_report(watch):
-    return await asyncio.wait_for(anext(aiter(watch)), 10)
+    return await asyncio.wait_for(anext(aiter(watch)), 15)
 
 
 async def test_watched_folder_follows_its_files(engine, tmp_path):
@@ -332,7 +332,7 @@ async def test_chain_whose_file_is_deleted_has_the_grace(engine, tmp_path):
     from tests.engine.runtime.kit import definition
 
     (tmp_path / "a.json").write_text(json.dumps(definition({"a": wait}, id="a")))
-    async with engine.watch(tmp_path, settle_s=0.02, grace_s=10) as watch:
+    async with engine.watch(tmp_path, settle_s=0.02, grace_s=60) as watch:
         run = asyncio.create_task(engine.run("a", "x"))
         await entered.wait()
         (tmp_path / "a.json").unlink()
@@ -353,7 +353,7 @@ async def test_report_of_a_watch_ends_with_it(engine, tmp_path):
         reports = asyncio.create_task(_all(watch))
         write(tmp_path, a_json=text("a"))
         await loaded.wait()
-    assert [report.loaded for report in await asyncio.wait_for(reports, 5)] == [("a",)]
+    assert [report.loaded for report in await asyncio.wait_for(reports, 15)] == [("a",)]
 
 
 async def _all(watch):

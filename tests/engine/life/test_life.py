@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.engine.runtime.kit import Kind, definition, load, ways
+from tests.engine.runtime.waiting import turns
+from tests.programs import eventually
 
 from catenary import SUCCESS, Component, Config, Engine, option, register
 from catenary.errors import ChainError, ChainInvalid, EngineError
@@ -187,10 +189,7 @@ async def test_version_nobody_is_on_is_closed_on_the_event_loop_after_a_reload(e
     engine.load(chain_of(["a1"], kind="t/lifeLater"))
     await engine.run("c", "x")
     await asyncio.to_thread(engine.reload, chain_of(["a2"], kind="t/lifeLater"))
-    for _ in range(100):
-        if "close a1" in log:
-            break
-        await asyncio.sleep(0.01)
+    await eventually(lambda: "close a1" in log)
     assert log == ["open a1", "close a1"]
 
 
@@ -212,10 +211,7 @@ async def test_what_closes_on_an_event_loop_is_closed_after_a_reload_in_a_thread
         await asyncio.to_thread(engine.load, chain_of(["a1"], kind="t/closesLater"))
     async with engine:
         await asyncio.to_thread(engine.reload, chain_of(["a2"], kind="t/closesLater"))
-        for _ in range(100):
-            if log:
-                break
-            await asyncio.sleep(0.01)
+        await eventually(lambda: bool(log))
         assert log == ["close a1"]
 
 
@@ -378,7 +374,7 @@ async def held(engine):
 
 async def test_runs_in_flight_have_the_grace_and_new_ones_are_refused(engine):
     run, leave = await held(engine)
-    stopping = asyncio.create_task(engine.stop("c", grace_s=5))
+    stopping = asyncio.create_task(engine.stop("c", grace_s=60))
     await asyncio.sleep(0)
     with pytest.raises(EngineError, match=r"(?m)^engine is shutting down$"):
         await engine.run("c", "y")
@@ -404,10 +400,10 @@ async def test_runs_are_cancelled_when_the_grace_is_over(engine):
 
 async def test_second_stop_waits_for_the_first(engine):
     run, leave = await held(engine)
-    first = asyncio.create_task(engine.stop("c", grace_s=5))
+    first = asyncio.create_task(engine.stop("c", grace_s=60))
     await asyncio.sleep(0)
     second = asyncio.create_task(engine.stop("c", grace_s=0))
-    await asyncio.sleep(0.02)
+    await turns()
     assert not second.done()
     leave.set()
     await asyncio.gather(first, second)
@@ -427,7 +423,7 @@ async def test_runs_in_flight_may_still_run_other_chains_that_stop_too(engine):
     load(engine, {"a": outer}, id="outer")
     run = asyncio.create_task(engine.run("outer", "x"))
     await entered.wait()
-    closing = asyncio.create_task(engine.close(grace_s=5))
+    closing = asyncio.create_task(engine.close(grace_s=60))
     await asyncio.sleep(0)
     leave.set()
     await closing
@@ -462,7 +458,8 @@ async def test_earlier_versions_are_stopped_as_well(engine):
 async def test_stop_that_is_cancelled_ends_the_grace(engine):
     run, _ = await held(engine)
     stopping = asyncio.create_task(engine.stop("c", grace_s=60))
-    await asyncio.sleep(0.01)
+    await turns()
+    assert not stopping.done()
     stopping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopping
@@ -485,7 +482,7 @@ async def test_node_that_does_not_let_itself_be_cancelled_holds_up_nobody_for_lo
     load(engine, {"a": stubborn})
     run = asyncio.create_task(engine.run("c", "x"))
     await entered.wait()
-    await asyncio.wait_for(engine.stop("c", grace_s=0), 5)
+    await asyncio.wait_for(engine.stop("c", grace_s=0), 15)
     assert "do not let themselves be cancelled" in caplog.text
     leave.set()
     assert (await run).status == "cancelled"
@@ -513,7 +510,7 @@ def test_chain_that_another_thread_loads_while_the_engine_closes_is_closed_too(e
             super().open(ctx)
             thread = threading.Thread(target=engine.close_sync)
             thread.start()
-            thread.join(5)
+            thread.join(15)
 
     with pytest.raises(EngineError, match="the engine is closed"):
         engine.load(chain_of(["a1"], kind=Closing.info.type))
@@ -532,9 +529,9 @@ def test_stop_from_a_thread_stops_a_run_of_another(engine):
     outcomes = []
     thread = threading.Thread(target=lambda: outcomes.append(engine.run_sync("c", "x")))
     thread.start()
-    assert entered.wait(5)
+    assert entered.wait(15)
     engine.stop_sync("c", grace_s=0.01)
-    thread.join(5)
+    thread.join(15)
     assert outcomes[0].status == "cancelled"
 
 
@@ -558,9 +555,9 @@ def test_stop_sync_of_an_endless_chain_without_an_event_loop_comes_back(engine):
     outcomes = []
     thread = threading.Thread(target=lambda: outcomes.append(engine.run_sync("c", "x")))
     thread.start()
-    assert entered.wait(5)
+    assert entered.wait(15)
     engine.stop_sync("c", grace_s=0.01)
-    thread.join(10)
+    thread.join(15)
     assert outcomes[0].status == "cancelled"
 
 
@@ -767,7 +764,7 @@ async def test_run_around_a_chain_that_is_stopped_goes_on_by_failure(engine):
 
 async def test_chain_that_is_stopped_takes_in_no_runs_from_other_chains(engine):
     run = await inner_at_work(engine)
-    stopping = asyncio.create_task(engine.stop("inner", grace_s=5))
+    stopping = asyncio.create_task(engine.stop("inner", grace_s=60))
     await asyncio.sleep(0)
     refused = await engine.run("outer", "y")
     assert (ways(refused), refused.message.metadata["errorMsg"]) == (["mend Success"], "engine is shutting down")
@@ -790,7 +787,7 @@ async def test_runs_on_a_chain_that_is_stopped_may_run_it_again(engine):
     load(engine, {"a": again})
     run = asyncio.create_task(engine.run("c", "outer"))
     await entered.wait()
-    stopping = asyncio.create_task(engine.stop("c", grace_s=5))
+    stopping = asyncio.create_task(engine.stop("c", grace_s=60))
     await asyncio.sleep(0)
     leave.set()
     await stopping

@@ -251,7 +251,7 @@ def test_plain_loop_gets_all_outcomes_in_order(engine, concurrency):
 
 
 def test_threads_run_several_at_once(engine):
-    barrier = threading.Barrier(3, timeout=5)
+    barrier = threading.Barrier(3, timeout=15)
 
     def meet(ctx, msg):
         barrier.wait()

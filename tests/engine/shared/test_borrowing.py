@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 import pytest
+from tests.engine.runtime.waiting import turns
 from tests.engine.shared.database import Kinds, chain, node
 
 from catenary import ChainDefaults
@@ -163,9 +164,10 @@ async def test_when_the_one_who_connects_is_cancelled_another_takes_over(kinds):
     async with kinds.engine() as engine:
         made = engine.load(chain(node("a", "link", server="x")))
         first = asyncio.ensure_future(made.run({}))
-        await asyncio.sleep(0.01)
+        await turns()
+        assert kinds.link.tries == 1
         second = asyncio.ensure_future(made.run({}))
-        await asyncio.sleep(0.01)
+        await turns()
         first.cancel()
         kinds.link.gate.set()
         assert (await second).ok
@@ -362,7 +364,7 @@ async def test_a_connection_is_closed_where_it_was_opened_when_a_thread_loads_al
         await engine.run("c", {})
         properties["server"] = "two"
         await asyncio.to_thread(engine.reload_all)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             while kinds.link.made[0].is_open:  # noqa: ASYNC110 - a connection that is closed tells nobody
                 await asyncio.sleep(0.005)
         assert (await engine.run("c", {})).message.value == {"open": True, "link": 1}

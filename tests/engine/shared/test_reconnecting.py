@@ -149,12 +149,12 @@ def test_closing_in_another_thread_ends_the_tries(kinds, clock):
         await connected(engine, node("l", "link", server="x"))
         await engine.shared.get("l").shared.drop(ConnectionError("reset"))
         ready.set()
-        await asyncio.to_thread(stop.wait, 10)
+        await asyncio.to_thread(stop.wait, 15)
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     thread = threading.Thread(target=lambda: asyncio.run(work()))
     thread.start()
-    ready.wait(10)
+    assert ready.wait(15)
     resource = engine.shared.get("l").shared
     resource._again.end()
     resource._again.end()

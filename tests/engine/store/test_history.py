@@ -24,7 +24,7 @@ from tests.engine.store.records import DEFINITION, parts_of, record, records, vi
 from catenary import Message
 from catenary.errors import StoreError
 from catenary.recording import RunRecord
-from catenary.store import Database, History, Limits
+from catenary.store import Database, History, Limits, outbox
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -158,7 +158,7 @@ def test_what_a_lasting_run_does_is_written_while_it_lasts(history: History):
     history.began(record("lasting", status="running", ended_ms=None, visits=visits))
     history.flush()
     visits.append(visit(2))
-    until = time.monotonic() + 10
+    until = time.monotonic() + 15
     while len(history.get("lasting").visits) < 2:
         assert time.monotonic() < until
         time.sleep(0.05)
@@ -288,16 +288,19 @@ def test_more_runs_than_can_be_written_wait_and_then_are_dropped(file: Path, cap
 
 
 def test_a_run_that_waits_for_room_is_not_lost(file: Path):
-    with History(file, limits=FOREVER, max_waiting=1, max_wait_s=10) as history:
+    with History(file, limits=FOREVER, max_waiting=1, max_wait_s=60) as history:
         for number in range(20):
             history.ended(record(f"r{number}"))
         history.flush()
         assert (history.dropped, len(history.runs(limit=None))) == (0, 20)
 
 
-def test_what_could_not_be_written_is_tried_again(file: Path, caplog: pytest.LogCaptureFixture):
+def test_what_could_not_be_written_is_tried_again(
+    file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
     from catenary.store.sqlite_runs import SqliteRuns
 
+    monkeypatch.setattr(outbox, "RETRY_S", 60.0)  # by then the file is free
     database = Database(file, busy_s=0.05)
     with History(limits=FOREVER, store=SqliteRuns(database, FOREVER)) as history:
         stuck = Stuck(file)
@@ -312,8 +315,9 @@ def test_what_could_not_be_written_is_tried_again(file: Path, caplog: pytest.Log
 
 PROGRAM = textwrap.dedent("""
     import sys, time
-    from catenary.store import History, Limits
+    from catenary.store import Database, History, Limits
     from tests.engine.store.records import record
+    Database.__init__.__kwdefaults__["busy_s"] = 60.0  # another one may stand still while it writes
     file, name, count, end = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
     history = History(file, limits=Limits(max_age_s=None))
     for number in range(count):
@@ -347,6 +351,7 @@ def start(file: Path, name: str, count: int, end: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.timeout(60)
 def test_processes_write_to_one_file_together(file: Path):
     others = [start(file, name, 200, "close") for name in ("a", "b", "c")]
     for other in others:
@@ -383,7 +388,8 @@ def test_a_process_that_is_killed_loses_its_last_batch_at_most(file: Path):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what Python says of forks beside threads
-def test_a_forked_process_records_its_own_runs_only(history: History):
+def test_a_forked_process_records_its_own_runs_only(history: History, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(outbox, "BATCH_S", 60.0)  # nothing is being written when the process is forked
     history.ended(record("parent"))
     child = os.fork()
     if child == 0:

@@ -484,7 +484,7 @@ async def test_a_run_that_begins_to_wait_while_its_engine_is_closed_is_put_off(f
     chain = chain_of(engine, nodes, ["a Success w"]).replacing({"a": busy})
     run = asyncio.ensure_future(chain.run({"n": 1}))
     await begun.wait()
-    closing = asyncio.ensure_future(engine.close())
+    closing = asyncio.ensure_future(engine.close(grace_s=60))
     await asyncio.sleep(0)
     goes.set()
     outcome = await run

@@ -186,13 +186,14 @@ def test_a_closed_store_says_so(database: Database):
 
 
 def _write_many(file: Path, first: int) -> None:
-    database = Database(file)
+    database = Database(file, busy_s=60)  # another one may stand still while it writes
     database.migrate("numbers", FIRST)
     for number in range(first, first + 20):
         database.write(insert(number))
     database.close()
 
 
+@pytest.mark.timeout(60)
 def test_processes_make_and_write_one_file_together(file: Path):
     context = multiprocessing.get_context("spawn")
     others = [context.Process(target=_write_many, args=(file, 100 * number)) for number in range(3)]
