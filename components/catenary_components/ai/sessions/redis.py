@@ -38,13 +38,13 @@ class RedisStore:
 
     Args:
         url: See `RedisCache`.
-        timeout_s: Longest time for one operation, with connecting.
+        timeout_s: Longest time for one operation, with connecting, in seconds.
 
     Raises:
         EngineError: When the extra `redis` is not installed, or the address cannot be read.
     """
 
-    def __init__(self, url: str, *, timeout_s: float = 5.0) -> None:
+    def __init__(self, url: str, *, timeout_s: float = 30.0) -> None:
         self._cache = RedisCache(url, timeout_s=timeout_s)
         self._place = repr(self._cache)
 

@@ -70,11 +70,14 @@ class SqlStore:
     Args:
         address: Where the database is.
         timeout_s: Longest time for one operation, with connecting, in seconds.
+
+    Attributes:
+        timeout_s: See above; what is set counts from the next operation on.
     """
 
     def __init__(self, address: Address, *, timeout_s: float = 30.0) -> None:
         self._address = address
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._database = Database(address)
         self._has_table = False
 
@@ -151,13 +154,13 @@ class SqlStore:
 
     async def _run(self, call: Call, reading: Reading | None = None) -> Any:
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self.timeout_s):
                 if not self._has_table:
                     await self._make_table()
                     self._has_table = True
                 return await self._database.run([call], reading=reading)
         except TimeoutError:
-            text = f"the sessions in {self._address.place} did not answer within {self._timeout_s:g} s"
+            text = f"the sessions in {self._address.place} did not answer within {self.timeout_s:g} s"
             raise TooSlow(text, retryable=True) from None
 
     async def _make_table(self) -> None:

@@ -227,7 +227,7 @@ async def test_an_agent_that_calls_one_with_its_own_session_is_told_rather_than_
     bench.engine.load(chain(bench.url, {"session": "same"}, id="inner"))
     bench.load(calls("inner"), "1", tools=[INNER], session="same")
 
-    outcome = await asyncio.wait_for(bench.say("a"), 10)
+    outcome = await asyncio.wait_for(bench.say("a"), 15)
 
     assert outcome.ok
     assert "in use by the very call" in bench.last[-1]["content"]

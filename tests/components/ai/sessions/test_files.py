@@ -130,6 +130,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.timeout(60)
 def test_of_two_processes_none_loses_what_the_other_has_written(tmp_path: Path) -> None:
     programs = [subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)]) for _ in range(2)]
 
@@ -152,6 +153,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.timeout(60)
 def test_a_process_that_is_killed_while_it_writes_leaves_a_whole_record(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     written = 0

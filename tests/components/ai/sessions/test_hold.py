@@ -204,7 +204,7 @@ async def test_calls_on_one_session_take_their_turns_in_order() -> None:
 async def test_calls_on_two_sessions_go_on_at_the_same_time() -> None:
     sessions = sessions_in(MemoryStore())
 
-    async with sessions.hold("a"), asyncio.timeout(5):
+    async with sessions.hold("a"), asyncio.timeout(15):
         await asyncio.create_task(talk(sessions, "hi", key="b"))
 
 
@@ -407,17 +407,17 @@ async def test_a_save_that_fails_never_hides_the_first_error() -> None:
 
 
 async def test_a_save_comes_to_its_end_when_the_call_is_cancelled_meanwhile() -> None:
-    go = asyncio.Event()
+    begun, go = asyncio.Event(), asyncio.Event()
 
     class Slow(MemoryStore):
         async def save(self, key: str, text: str, expected: int) -> int:
+            begun.set()
             await go.wait()
             return await super().save(key, text, expected)
 
     sessions = sessions_in(Slow())
     task = asyncio.create_task(talk(sessions, "hi"))
-    for _ in range(4):
-        await asyncio.sleep(0)
+    await begun.wait()
     task.cancel()
     await asyncio.sleep(0)
     go.set()

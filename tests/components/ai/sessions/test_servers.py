@@ -14,7 +14,7 @@ from catenary.errors import ConnectFailed, ResourceError, TooSlow
 from catenary.redis_cache import RedisCache
 from catenary_components.ai.sessions.redis import SAVE, RedisStore
 from catenary_components.ai.sessions.sql import SqlStore
-from catenary_components.ai.sessions.store import NEW, DamagedRecord
+from catenary_components.ai.sessions.store import ANY_VERSION, NEW, DamagedRecord
 from catenary_components.external.sql.address import read_address
 
 if TYPE_CHECKING:
@@ -99,9 +99,14 @@ async def test_a_redis_that_is_down_is_told_and_found_again(redis_server: Redis)
     await store.close()
 
 
-async def test_a_database_that_does_not_answer_is_not_waited_for_ever(postgres: Postgres) -> None:
-    store = SqlStore(read_address(postgres.dsn), timeout_s=0.3)
-    await store.save("frozen", "1", NEW)
+@pytest.mark.parametrize("is_connected", [True, False])
+async def test_a_database_that_does_not_answer_is_not_waited_for_ever(
+    postgres: Postgres, *, is_connected: bool
+) -> None:
+    store = SqlStore(read_address(postgres.dsn))
+    if is_connected:
+        await store.save("frozen", "1", ANY_VERSION)
+    store.timeout_s = 0.3
     postgres.freeze()
     try:
         with pytest.raises(TooSlow, match=r"did not answer within 0\.3 s"):
@@ -125,7 +130,7 @@ async def test_a_redis_that_does_not_answer_is_not_waited_for_ever(redis_server:
 async def test_a_save_that_redis_is_sent_twice_counts_once(redis_server: Redis) -> None:
     store = RedisStore(redis_server.url)
     await store.save("k", '"a"', NEW)
-    cache = RedisCache(redis_server.url)
+    cache = RedisCache(redis_server.url, timeout_s=15)
     command = (SAVE, 1, "catenary:session:k", 1, '"b"', "writer")
     first, again = [await cache.awaited.ask("eval", *command) for _ in range(2)]
     await asyncio.to_thread(cache.close)
