@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 GRACE_S: Final = 1.0
 """Seconds that a tool gets to clean up when it is cancelled."""
+_MOMENTS: Final = 20
+"""In how many parts it gets them: where the event loop stands still for longer, that takes one part and not all."""
 LONGEST_WAIT_S: Final = 30.0
 """Seconds between two tries of a call, at most; the first wait is one second, each further one twice as long."""
 
@@ -208,7 +210,9 @@ async def _stop(task: asyncio.Task[CallResult]) -> bool:
     """Cancel a tool and give it a moment to clean up. Returns: whether it has ended."""
     task.cancel()
     try:
-        await asyncio.wait((task,), timeout=GRACE_S)
+        for _ in range(_MOMENTS):
+            if not task.done():
+                await asyncio.wait((task,), timeout=GRACE_S / _MOMENTS)
     finally:
         if not task.done():
             _left.add(task)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -376,6 +377,25 @@ async def test_a_tool_that_ignores_that_its_time_is_over_is_left_behind(
     assert (await bench.say()).message.data == "ok"
     go_on.set()
     assert results(bench) == ["Error: Tool execution failed: the tool took longer than 0.02 s and does not stop"]
+
+
+async def test_a_tool_that_cleans_up_while_the_event_loop_stands_still_now_and_then_has_stopped(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("catenary_components.ai.tools.execute.GRACE_S", 0.1)
+
+    async def tidy() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(3):
+                time.sleep(0.11)  # noqa: ASYNC251 - the whole process stands still, and its time goes on
+                await asyncio.sleep(0)
+
+    bench.engine.tool(tidy)
+    bench.load(calls("tidy"), "ok", tools=[{"name": "tidy", "timeout": 20}])
+    await bench.say()
+    assert results(bench) == ["Error: Tool execution failed: the tool took longer than 0.02 s"]
 
 
 async def test_ten_megabytes_are_cut_for_the_model(bench: Any) -> None:
