@@ -25,7 +25,6 @@ IDLE_S: Final = 1800.0
 
 _MAX_WAIT_S: Final = 60.0
 _SCROLLED: Final = 600
-_SETTLE_MS: Final = 3_000
 _ENGINES: Final = {
     "baidu": "https://www.baidu.com/s?wd=%s",
     "bing": "https://www.bing.com/search?q=%s",
@@ -207,7 +206,7 @@ class BrowserUse(Builtin[BrowserConfig, BrowserArguments]):
 
     async def _settle(self, browser: Browser) -> None:
         """Wait until a page that was gone to is there."""
-        await browser.page.wait_for_load_state("domcontentloaded", timeout=_SETTLE_MS)
+        await browser.page.wait_for_load_state("domcontentloaded")
 
     async def _scroll_down(self, browser: Browser, arguments: BrowserArguments) -> None:
         await browser.page.evaluate("y => window.scrollBy(0, y)", arguments.scroll_amount or _SCROLLED)
