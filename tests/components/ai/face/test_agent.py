@@ -193,7 +193,7 @@ async def test_two_sessions_run_beside_each_other(model: ScriptedModel) -> None:
     model.add(calls("meet"), calls("meet"), "done", "done")
     async with Agent("A", model=MODEL, tools=[meet]) as agent:
         calling = [agent.call("a", session=session) for session in ("s", "t")]
-        replies = await asyncio.wait_for(asyncio.gather(*calling), 10)
+        replies = await asyncio.wait_for(asyncio.gather(*calling), 15)
     assert [(reply.text, reply.session) for reply in replies] == [("done", "s"), ("done", "t")]
 
 
@@ -278,7 +278,7 @@ async def test_a_session_may_have_a_model_of_its_own(model: ScriptedModel) -> No
 
 
 async def test_an_interrupted_stream_keeps_what_it_has_said_and_what_the_user_says(model: ScriptedModel) -> None:
-    model.add(Reply(pieces=["One ", "two ", "three ", "four ", "five"], piece_delay_s=0.05), "after")
+    model.add(Reply(pieces=["One ", "two ", *["more "] * 1000, "five"], piece_delay_s=0.01), "after")
     async with Agent("A", model=MODEL) as agent:
         said = ""
         async for event in agent.stream("Count."):
@@ -298,7 +298,7 @@ async def test_a_call_that_waits_for_its_model_is_interrupted_at_once(model: Scr
         call = asyncio.create_task(agent.call("a"))
         await eventually(lambda: bool(model.requests))
         assert agent.interrupt()
-        reply = await asyncio.wait_for(call, 5)
+        reply = await asyncio.wait_for(call, 15)
     assert (reply.text, reply.finish_reason) == ("", FinishReason.STOPPED)
 
 
@@ -309,14 +309,15 @@ async def test_so_is_one_that_waits_to_try_again(model: ScriptedModel) -> None:
         call = asyncio.create_task(agent.call("a"))
         await eventually(lambda: bool(clock.slept))
         agent.interrupt()
-        assert (await asyncio.wait_for(call, 5)).finish_reason is FinishReason.STOPPED
+        assert (await asyncio.wait_for(call, 15)).finish_reason is FinishReason.STOPPED
 
 
 async def test_a_tool_that_runs_is_cancelled_and_its_call_gets_a_result(model: ScriptedModel) -> None:
-    cancelled = asyncio.Event()
+    begun, cancelled = asyncio.Event(), asyncio.Event()
 
     @tool(read_only=True)
     async def hang() -> str:
+        begun.set()
         try:
             await asyncio.sleep(3600)
         except asyncio.CancelledError:
@@ -330,10 +331,9 @@ async def test_a_tool_that_runs_is_cancelled_and_its_call_gets_a_result(model: S
         call = asyncio.create_task(agent.call("a"))
         results: list[str] = []
         agent.engine.subscribe(lambda event: results.append(event.name) if event.name == "tool.result" else None)
-        await eventually(lambda: bool(results) or agent.status is AgentStatus.EXECUTING)
-        await asyncio.sleep(0.05)
+        await eventually(lambda: bool(results) and begun.is_set())
         agent.interrupt()
-        reply = await asyncio.wait_for(call, 5)
+        reply = await asyncio.wait_for(call, 15)
         assert cancelled.is_set()
         state = await agent.state()
     assert reply.finish_reason is FinishReason.STOPPED
@@ -351,7 +351,7 @@ async def test_another_thread_may_interrupt_and_one_session_is_not_another(model
         assert not agent.interrupt(session="t")
         thread = threading.Thread(target=agent.interrupt)
         thread.start()
-        assert (await asyncio.wait_for(call, 5)).finish_reason is FinishReason.STOPPED
+        assert (await asyncio.wait_for(call, 15)).finish_reason is FinishReason.STOPPED
         thread.join()
 
 
@@ -361,7 +361,7 @@ async def test_a_call_that_waits_for_its_turn_is_not_interrupted(model: Scripted
         calls_made = [asyncio.create_task(agent.call(text, session="s")) for text in ("a", "b")]
         await eventually(lambda: bool(model.requests))
         assert agent.interrupt()
-        first, second = await asyncio.wait_for(asyncio.gather(*calls_made), 5)
+        first, second = await asyncio.wait_for(asyncio.gather(*calls_made), 15)
     assert first.finish_reason is FinishReason.STOPPED
     assert (second.text, second.finish_reason) == ("second", FinishReason.NORMAL)
 
@@ -397,7 +397,7 @@ async def test_an_agent_below_that_waits_for_an_answer_is_interrupted_too(model:
         call = asyncio.create_task(agent.call("a"))
         await eventually(lambda: len(agent.engine.pauses) == 1)
         agent.interrupt()
-        reply = await asyncio.wait_for(call, 5)
+        reply = await asyncio.wait_for(call, 15)
         assert reply.finish_reason is FinishReason.STOPPED
         assert (await agent.state()).pending == ()
 

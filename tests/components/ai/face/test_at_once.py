@@ -17,6 +17,7 @@ from catenary.errors import AnswerInvalid, CatenaryError, PauseError
 from catenary.testing import ScriptedModel, calls, mock, server_error
 from catenary_components.ai import Agent, tool
 from catenary_components.ai.models.types import ModelError
+from catenary_components.ai.sessions.files import FileStore
 from catenary_components.ai.sessions.store import SessionBusy, SessionConflict
 from catenary_components.ai.sessions.turns import Turns
 
@@ -141,6 +142,20 @@ async def test_what_ran_after_a_pause_is_kept_though_the_call_fails_behind_it(
     assert office.sent == ["ann"]
 
 
+def together(load: Any) -> Any:
+    """Have the first two who read a record read it before either goes on."""
+    both, begun = asyncio.Barrier(2), list[str]()
+
+    async def read(store: FileStore, key: str) -> Any:
+        record = await load(store, key)
+        begun.append(key)
+        if len(begun) <= both.parties:
+            await both.wait()
+        return record
+
+    return read
+
+
 @asynccontextmanager
 async def no_turn(*_: Any) -> AsyncGenerator[None]:
     yield
@@ -157,6 +172,7 @@ async def test_two_processes_that_go_on_with_one_session_at_once_run_a_call_once
         agents = [Agent("A", model=MODEL, tools=[office.send], store=store, engine=engine) for engine in (one, two)]
         call_id = await asked(agents[0])
         office.go.set()
+        monkeypatch.setattr(FileStore, "load", together(FileStore.load))
         done: list[Any] = await asyncio.gather(
             *(agent.resume([approve(call_id)]) for agent in agents), return_exceptions=True
         )

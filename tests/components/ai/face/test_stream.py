@@ -126,7 +126,7 @@ async def test_a_failed_call_ends_balanced_and_without_a_result(model: ScriptedM
 
 
 async def test_an_interrupted_call_ends_balanced_with_what_was_said(model: ScriptedModel) -> None:
-    model.add(Reply(pieces=["one ", "two ", "three ", "four ", "five"], piece_delay_s=0.05))
+    model.add(Reply(pieces=["one ", "two ", *["more "] * 1000, "five"], piece_delay_s=0.01))
     async with Agent("A", model=MODEL) as agent:
         events: list[BlockEvent] = []
         said = ""

@@ -50,7 +50,7 @@ async def client(outlet: Any) -> AsyncGenerator[Callable[..., AnthropicModel]]:
     def made(*replies: Any, **fields: Any) -> tuple[AnthropicModel, ScriptedModel]:
         script = ScriptedModel(replies)
         outlet.app = script
-        http = clients.client(HttpOptions(read_timeout_s=5))
+        http = clients.client(HttpOptions(read_timeout_s=15))
         return AnthropicModel(http, outlet.url, ApiKey("sk-ant-123456789"), "claude", lambda: 0, **fields), script
 
     yield made

@@ -72,7 +72,7 @@ async def asked(service: Service, wire: str, **fields: Any) -> AsyncGenerator[An
     kind = OpenAIModel if wire == "openai" else AnthropicModel
     server = await asyncio.start_server(service.answer, "127.0.0.1", 0)
     clients = HttpClients()
-    http = clients.client(HttpOptions(read_timeout_s=fields.pop("read_s", 5.0)))
+    http = clients.client(HttpOptions(read_timeout_s=fields.pop("read_s", 15.0)))
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     try:
         yield kind(http, url, ApiKey("sk-1234567890"), "m", lambda: 0, **fields)
@@ -100,8 +100,8 @@ async def test_calls_one_after_the_other_use_one_connection(wire: str) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_service_that_does_not_hang_up_is_not_waited_for(wire: str) -> None:
     service = Service(b"".join(stream_of(Reply(text="a b"), wire)), ends="never")
-    async with asked(service, wire) as model:
-        reply = await asyncio.wait_for(whole(model), 4)
+    async with asked(service, wire, read_s=60) as model:
+        reply = await asyncio.wait_for(whole(model), 15)
     assert reply.content == "a b"
 
 
@@ -110,7 +110,7 @@ async def test_a_service_that_does_not_hang_up_is_not_waited_for(wire: str) -> N
 async def test_what_goes_wrong_behind_the_end_of_a_reply_does_not_cost_it(wire: str, ends: str) -> None:
     told = stream_of(Reply(text="a b", tool_calls=[ToolCall("t", {"x": 1})], usage={}), wire)
     service = Service(b"".join(told[:-1]), ends)  # the end mark is missing
-    async with asked(service, wire, first_byte_s=5, silence_s=1) as model:
+    async with asked(service, wire, first_byte_s=15, silence_s=1) as model:
         reply = await whole(model)
     assert (reply.content, reply.tool_calls[0].arguments, reply.finish_reason) == ("a b", '{"x":1}', "tool_calls")
 

@@ -104,12 +104,17 @@ async def test_an_error_no_retry_can_cure_keeps_its_text() -> None:
 
 
 async def test_cancelling_ends_the_wait_at_once() -> None:
-    model = RetryingModel(Fake([[BUSY]] * 4), RetryPolicy(asyncio.sleep, jitter=lambda: 30.0))
-    task = asyncio.create_task(model.generate(REQUEST))
-    await asyncio.sleep(0.01)
+    waits = asyncio.Event()
+
+    async def for_ever(seconds: float) -> None:
+        waits.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(RetryingModel(Fake([[BUSY]] * 4), RetryPolicy(for_ever)).generate(REQUEST))
+    await waits.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 1)
+        await task
 
 
 @pytest.mark.parametrize("before", ["", "x", "xy"])

@@ -24,6 +24,8 @@ from catenary.errors import PauseError
 from catenary.testing import Reply, ScriptedModel, ToolCall
 from catenary_components.ai.tools.live import ToolCallInfo
 
+pytestmark = pytest.mark.timeout(60)  # programs that start, up to three of them one after the other
+
 PROGRAM = """
 import asyncio, json, os, signal, sys, time
 import catenary_components.ai.agent
@@ -106,7 +108,7 @@ class Processes:
     def answer_and_die(self, run_id: str, *answers: Any, at: str, times: int = 1) -> None:
         """Answer in a process that dies in the middle of a call; or in several, one after the other."""
         with self._start(run_id, json.dumps(list(answers)), dies=at, times=times) as process:
-            process.wait(timeout=15)
+            process.wait(timeout=45)
         assert process.returncode == -signal.SIGKILL
 
     async def answer(self, run_id: str, *answers: Any) -> str:

@@ -100,7 +100,7 @@ async def test_a_failing_tool_is_told() -> None:
 
 async def test_a_tool_that_takes_too_long_is_told() -> None:
     async def sleep() -> None:
-        await asyncio.sleep(10)
+        await asyncio.Event().wait()
 
     result = await call(sleep, timeout_s=0.02)
     assert result.text == "Error: Tool execution failed: the tool took longer than 0.02 s"
@@ -121,16 +121,18 @@ async def test_a_tool_that_cancels_itself_has_failed() -> None:
 
 
 async def test_cancelling_reaches_the_tool() -> None:
+    begun = asyncio.Event()
     seen: list[str] = []
 
     async def sleep() -> None:
         try:
-            await asyncio.sleep(10)
+            begun.set()
+            await asyncio.Event().wait()
         finally:
             seen.append("closed")
 
     task = asyncio.create_task(call(sleep))
-    await asyncio.sleep(0.01)
+    await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -176,7 +176,7 @@ async def test_a_function_that_finds_no_next_item_fails_at_once() -> None:
         return next(iter([]))
 
     with pytest.raises(RuntimeError, match="StopIteration"):
-        await asyncio.wait_for(run(function_tool(first)), 2)
+        await asyncio.wait_for(run(function_tool(first)), 15)
 
 
 def test_a_default_that_json_cannot_show_is_left_out() -> None:
