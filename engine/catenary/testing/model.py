@@ -72,7 +72,7 @@ class ModelRequest:
         """True when the client went away before it had the whole answer."""
         return self._disconnected.is_set()
 
-    def wait_disconnected(self, timeout_s: float = 5.0) -> bool:
+    def wait_disconnected(self, timeout_s: float = 10.0) -> bool:
         """Wait until the client goes away; False when it did not in that time. Blocks the thread."""
         return self._disconnected.wait(timeout_s)
 

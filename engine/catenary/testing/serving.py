@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from catenary.http.inprocess import AsgiApp
 
 _START_TIMEOUT_S = 10.0
-_STOP_TIMEOUT_S = 5.0
+_STOP_TIMEOUT_S = 30.0
+_KEEP_OPEN_S = 60  # longer than clients do: one that uses a connection again must not find it just closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ def serve(app: AsgiApp, *, port: int = 0, tls: tuple[str | Path, str | Path] | N
         log_config=None,
         log_level="critical",
         access_log=False,
+        timeout_keep_alive=_KEEP_OPEN_S,
         timeout_graceful_shutdown=0,
         ssl_certfile=str(tls[0]) if tls else None,
         ssl_keyfile=str(tls[1]) if tls else None,

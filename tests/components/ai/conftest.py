@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from catenary import Engine, Message
+from catenary.http.asgi import BREAK_OFF
 from catenary.testing import FakeClock, ScriptedModel, serve
 
 if TYPE_CHECKING:
@@ -45,23 +48,53 @@ class Bench:
         return self.model.requests[-1].messages
 
 
-class Outlet:
-    """An application on a real port that stays the same for all tests; what answers there is plugged in."""
+class Outlets:
+    """An application on a real port that stays the same for all tests; below it, each test has an address of its own.
+
+    So a request that one test has sent and given up is never answered by what the next one has plugged in.
+    """
 
     def __init__(self) -> None:
-        self.app: AsgiApp | None = None
         self.url = ""
+        self._open: dict[str, Outlet] = {}
+        self._numbers = count(1)
+
+    @contextmanager
+    def one(self) -> Generator[Outlet]:
+        """Give a test its address."""
+        number = str(next(self._numbers))
+        made = self._open[number] = Outlet(f"{self.url}/{number}")
+        yield made
+        del self._open[number]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> Any:
-        assert self.app is not None
-        return await self.app(scope, receive, send)
+        _, number, path = scope["path"].split("/", 2)
+        outlet = self._open.get(number)
+        if outlet is None:
+            return BREAK_OFF
+        assert outlet.app is not None
+        return await outlet.app({**scope, "path": f"/{path}"}, receive, send)
+
+
+@dataclass
+class Outlet:
+    """An address, and what answers there."""
+
+    url: str
+    app: AsgiApp | None = None
 
 
 @pytest.fixture(scope="session")
-def outlet() -> Generator[Outlet]:
-    made = Outlet()
+def outlets() -> Generator[Outlets]:
+    made = Outlets()
     with serve(made) as server:
         made.url = server.url
+        yield made
+
+
+@pytest.fixture
+def outlet(outlets: Outlets) -> Generator[Outlet]:
+    with outlets.one() as made:
         yield made
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -166,7 +167,7 @@ async def test_a_failure_has_the_error_as_data_and_in_parts(bench: Any) -> None:
     assert text == "error, status code: 400, status: 400 Bad Request, message: bad"
     assert metadata["errorMsg"] == text
     assert (metadata["status"], metadata["attempts"]) == ("400", "1")
-    assert metadata["endpoint"] == bench.url.removeprefix("http://")
+    assert metadata["endpoint"] == urlsplit(bench.url).netloc
     assert "stream_completed" not in metadata
 
 

@@ -440,7 +440,7 @@ async def test_a_cancellation_during_the_summary_ends_the_run_and_no_model_is_as
 
     def summing(request: Any) -> Reply:
         loop.call_soon_threadsafe(begun_summing.set)
-        return Reply(text="late", delay_s=5)
+        return Reply(text="late", delay_s=600)
 
     await begun(bench, summing, "a2")
     task = asyncio.create_task(bench.say("q2"))

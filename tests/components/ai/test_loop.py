@@ -308,7 +308,9 @@ def test_a_tool_that_cannot_be_is_refused_at_load(tool: Any, text: str) -> None:
 
 
 async def test_a_registered_function_is_also_found_as_builtin(bench: Any, ping: Any) -> None:
-    bench.load(calls("ping"), "ok", tools=[{"type": "builtin", "name": "ping", "description": "Play.", "timeout": 50}])
+    bench.load(
+        calls("ping"), "ok", tools=[{"type": "builtin", "name": "ping", "description": "Play.", "timeout": 50_000}]
+    )
     await bench.say()
     assert bench.last[-1]["content"] == "pong"
     assert bench.model.requests[0].body["tools"][0]["function"]["description"] == "Play."

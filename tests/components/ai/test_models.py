@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from catenary import ChainInvalid, Engine, Message
-from catenary.testing import RecordingApi, Reply, ScriptedModel, ToolCall, calls, mock, server_error, too_many_requests
+from catenary.testing import (
+    FakeClock,
+    RecordingApi,
+    Reply,
+    ScriptedModel,
+    ToolCall,
+    calls,
+    mock,
+    server_error,
+    too_many_requests,
+)
 from catenary.testing.api import Answer
 from catenary_components.ai.messages import Usage
 from catenary_components.ai.models.registry import register_model
@@ -388,7 +398,7 @@ async def test_thoughts_between_tags_stay_where_they_are_when_that_is_asked_for(
 
 @pytest.mark.parametrize("stream", ["true", "false"])
 async def test_a_service_that_was_too_slow_is_asked_again(bench: Any, stream: str) -> None:
-    bench.load(Reply(text="late", delay_s=20), *["in time"] * 3, firstByteTimeout=0.5)
+    bench.load(Reply(text="late", delay_s=600), *["in time"] * 20, firstByteTimeout=0.5, maxRetries=20)
     heard = events(bench.engine, "model.retry")
     assert (await bench.say(stream=stream)).message.text == "in time"
     assert heard[0]["kind"] == "network"
@@ -424,7 +434,7 @@ def mid() -> None:
 
 
 async def test_a_service_that_does_not_begin_to_answer_is_given_up(bench: Any) -> None:
-    bench.load(Reply(text="late", delay_s=20), firstByteTimeout=0.05, maxRetries=0)
+    bench.load(Reply(text="late", delay_s=600), firstByteTimeout=0.05, maxRetries=0)
     text = (await bench.say(stream="true")).ends[-1].message.text
     assert "did not begin to answer within 0.05 s" in text
 
@@ -439,28 +449,28 @@ async def test_a_service_to_which_no_connection_comes_about_is_given_up(bench: A
             client.connect_ex(full.getsockname())
         url = f"http://127.0.0.1:{full.getsockname()[1]}/v1"
         bench.load(url=url, connectTimeout=0.1, firstByteTimeout=600, silenceTimeout=600, maxRetries=0)
-        outcome = await asyncio.wait_for(bench.say(), 5)
+        outcome = await asyncio.wait_for(bench.say(), 15)
     assert (outcome.status, outcome.ends[-1].relation) == ("failed", "Failure")
 
 
 async def test_a_service_may_be_silent_for_longer_before_it_begins(bench: Any) -> None:
-    slow = Reply(pieces=["a", "b"], piece_delay_s=20)
-    bench.load(slow, firstByteTimeout=5, silenceTimeout=0.05, maxRetries=0, streamRetryMode="off")
+    slow = Reply(pieces=["a", "b"], delay_s=0.2, piece_delay_s=600)
+    bench.load(slow, firstByteTimeout=600, silenceTimeout=0.05, maxRetries=0, streamRetryMode="off")
     text = (await bench.say(stream="true")).ends[-1].message.text
     assert "did not go on within 0.05 s" in text
 
 
 async def test_a_call_may_not_take_longer_than_its_total_time(bench: Any) -> None:
-    bench.load(Reply(text="late", delay_s=20), totalTimeout=0.05, maxRetries=0)
+    bench.load(Reply(text="late", delay_s=600), totalTimeout=0.05, maxRetries=0)
     assert "took longer than 0.05 s" in (await bench.say()).ends[0].message.text
 
 
-@pytest.mark.parametrize("reply", [server_error(), Reply(text="late", delay_s=20)])
+@pytest.mark.parametrize("reply", [server_error(), Reply(text="late", delay_s=600)])
 @pytest.mark.parametrize("stream", ["true", "false"])
 async def test_a_stop_ends_the_wait_for_a_model(outlet: Any, reply: Reply, stream: str) -> None:
     states: list[AgentState] = []
     outlet.app = ScriptedModel([reply], default=reply)
-    async with Engine() as engine:
+    async with Engine(clock=FakeClock()) as engine:  # whose waits before another try never end
         engine.load(chain_with(url=outlet.url, key="k", model="m"))
 
         def stop_soon(event: Any) -> None:

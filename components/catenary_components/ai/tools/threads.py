@@ -112,11 +112,11 @@ class _Worker(threading.Thread):
         work = self.given.get()
         while True:
             tell = work()
-            _idle.append(
-                self
-            )  # before it is told, or whoever hears of it and has more to do would begin another thread
+            del work  # it holds what the tool was given, and the run: nobody finds that here once the result is told
+            # Before it is told, or whoever hears of it and has more to do would begin another thread.
+            _idle.append(self)
             tell()
-            del work, tell  # they hold what the tool was given and gave
+            del tell  # it holds what the tool gave
             try:
                 work = self.given.get(timeout=IDLE_S)
             except Empty:
