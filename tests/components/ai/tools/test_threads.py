@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 import weakref
+from typing import Any
 
 import pytest
 from tests.programs import eventually
@@ -51,6 +52,26 @@ async def test_nothing_of_a_call_is_kept_by_its_thread(monkeypatch: pytest.Monke
     del thing
     await eventually(lambda: gc.collect() >= 0 and gone() is None)  # it may not be done with it yet
     assert thread.is_alive()
+
+
+async def test_nothing_of_a_call_is_kept_by_its_thread_once_its_result_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Thing: ...
+
+    loop, is_seen = asyncio.get_running_loop(), threading.Event()
+    wake = loop.call_soon_threadsafe
+
+    def wake_and_stand_still(*call: Any) -> None:
+        wake(*call)
+        is_seen.wait(10)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", wake_and_stand_still)
+    thing = Thing()
+    gone = weakref.ref(thing)
+    await in_thread(lambda one: None, thing)
+    del thing
+    gc.collect()
+    assert gone() is None
+    is_seen.set()
 
 
 async def test_no_thread_is_there_for_as_long_as_leftovers_are_looked_for() -> None:
