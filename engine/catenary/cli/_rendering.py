@@ -227,7 +227,7 @@ class Rendering:
         from catenary.expr.files import read_files
 
         files: list[Path] = []
-        token = read_files.set(files)
+        token = read_files.set(files.append)
         try:
             yield
         except Exception as error:  # functions of a host raise anything

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Final
 from catenary.expr.kinds import EvaluationError, kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from catenary.expr.environment import Environment
 
-read_files: Final[ContextVar[list[Path] | None]] = ContextVar("read_files", default=None)
-"""Set to a list, it gets the path of each file that is read, for those who show where a text came from."""
+read_files: Final[ContextVar[Callable[[Path], object] | None]] = ContextVar("read_files", default=None)
+"""Is called with the path of each file before it is read, for those who show where a text came from, or watch it."""
 
 MAX_PATH: Final = 4_096
 _ROOTS: Final = "real roots"
@@ -39,6 +41,9 @@ def read_text(path: object, environment: Environment) -> str:
     found = locate(path, environment)
     if found is None:
         return missed(path, environment)
+    noted = read_files.get()
+    if noted is not None:
+        noted(found)
     try:
         # the path is resolved: a link in its last part was put there since, and is not followed
         handle = os.open(found, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
@@ -48,9 +53,6 @@ def read_text(path: object, environment: Environment) -> str:
             content = file.read(environment.max_file_bytes + 1)
     except OSError:
         return missed(path, environment)
-    noted = read_files.get()
-    if noted is not None:
-        noted.append(found)
     if len(content) > environment.max_file_bytes:
         raise EvaluationError(f"{str(path)!r} is larger than {environment.max_file_bytes} bytes")
     return content.decode("utf-8", "replace").removeprefix("\ufeff")

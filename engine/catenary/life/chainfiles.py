@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from catenary.errors import ChainError, ChainInvalid, Problem
+from catenary.file_stamps import stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
+    from catenary.file_stamps import Stamp
     from catenary.jsontext import Json
     from catenary.load import Document
 
@@ -100,11 +102,15 @@ def same_id(chain_id: str, owner: Path, path: Path) -> Problem:
 
 
 @contextmanager
-def noting(reads: list[Path]) -> Generator[None]:
-    """Note which files templates read meanwhile."""
+def noting(reads: dict[Path, Stamp | None]) -> Generator[None]:
+    """Note which files templates read meanwhile, each as it was before: what changes it from then on is news."""
     from catenary.expr.files import read_files
 
-    token = read_files.set(reads)
+    def note(path: Path) -> None:
+        if path not in reads:
+            reads[path] = stamp_of(path)
+
+    token = read_files.set(note)
     try:
         yield
     finally:

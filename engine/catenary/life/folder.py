@@ -236,7 +236,7 @@ class _Look:
             file.problems = [same_id(chain_id, owners[chain_id], path)]
             return
         is_known = chain_id in served
-        reads: list[Path] = []
+        reads: dict[Path, Stamp | None] = {}
         try:
             with noting(reads):
                 (self.chains.reload if is_known else self.chains.load)(document, id=chain_id)
@@ -247,7 +247,7 @@ class _Look:
         else:
             file.chain_id = chain_id
             (self.reloaded if is_known else self.loaded).append(chain_id)
-        file.reads = {one: stamp_of(one) for one in reads}
+        file.reads = reads
 
     def _check_place(self, path: Path) -> None:
         root = os.path.realpath(self.folder)

@@ -262,6 +262,16 @@ def test_chain_is_reloaded_when_a_file_changes_that_was_read_for_it(engine, tmp_
     assert engine.run_sync("a", "").message.text == "three"
 
 
+def test_file_that_changes_while_a_chain_is_made_of_it_is_read_again(engine, tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("one")
+    write(tmp_path, a_json=text("a").replace("t/inFolder", "t/readsAtLoad"))
+    engine.on_new(lambda _: words.write_text("three"))
+    engine.load_folder(tmp_path)
+    assert engine.load_folder(tmp_path).reloaded == ("a",)
+    assert engine.run_sync("a", "").message.text == "three"
+
+
 # Watching
 
 
