@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 
 import catenary_components
-from catenary import Engine
+from catenary import Engine, Message
 from catenary.aspects import Metrics
 from catenary_components.endpoint.serving import HttpServer
 from catenary_server import ServerApp, ServiceSettings, create_app
@@ -46,6 +46,11 @@ def waiting(chain_id: str = "ask") -> Any:
     return chain(chain_id, ("w", "wait", settings), done, ways=("w Yes done",))
 
 
+def held(chain_id: str = "held") -> Any:
+    """Give a chain whose runs stay on until the gate of the site is opened: see `Site.gate`."""
+    return chain(chain_id, ("h", "functions", {"functionName": "hold"}))
+
+
 def slow(chain_id: str = "slow", delay_ms: int = 60_000) -> Any:
     return chain(chain_id, ("d", "delay", {"delayMs": str(delay_ms)}))
 
@@ -68,6 +73,8 @@ class Site:
     app: ServerApp
     client: httpx.AsyncClient
     url: str
+    gate: asyncio.Event
+    """Opens for the runs of `held`."""
 
     async def run(self, chain_id: str, data: Any = None, **more: Any) -> httpx.Response:
         """Run a message through a chain."""
@@ -88,6 +95,13 @@ async def serving(
 ) -> AsyncGenerator[Site]:
     """Serve chains on a free port, in the event loop of the test."""
     engine = Engine(aspects=[Metrics()], **options)
+    gate = asyncio.Event()
+
+    @engine.function("hold")
+    async def _hold(_: Any, msg: Message) -> tuple[str, Message]:
+        await gate.wait()
+        return "Success", msg
+
     app = create_app(engine, settings, folder=folder)
     for one in chains:
         engine.load(one)
@@ -98,7 +112,7 @@ async def serving(
     url = f"http://127.0.0.1:{port}"
     try:
         async with engine, httpx.AsyncClient(base_url=url, trust_env=False, timeout=10) as client:
-            yield Site(engine, app, client, url)
+            yield Site(engine, app, client, url, gate)
             await engine.close(grace_s=0.2)
     finally:
         await server.close(0.5)
@@ -128,6 +142,16 @@ async def events_of(response: httpx.Response) -> AsyncIterator[Sent]:
             setattr(sent, name, value)
 
 
+def get(url: str, **more: Any) -> httpx.Response:
+    """Ask a server of another process, which has time enough."""
+    return httpx.get(url, timeout=30, trust_env=False, **more)
+
+
+def post(url: str, **more: Any) -> httpx.Response:
+    """Send something to a server of another process, which has time enough."""
+    return httpx.post(url, timeout=30, trust_env=False, **more)
+
+
 class Process:
     """A `catenary serve` of its own."""
 
@@ -141,7 +165,7 @@ class Process:
         """What it has written to stderr."""
         return self._log.read_text()
 
-    def wait_for(self, pattern: str, within_s: float = 15.0) -> re.Match[str]:
+    def wait_for(self, pattern: str, within_s: float = 30.0) -> re.Match[str]:
         """Wait until it has written something."""
         deadline = time.monotonic() + within_s
         while True:
@@ -155,7 +179,7 @@ class Process:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Stop it. Returns: its exit code."""
         self.popen.send_signal(number)
-        return self.popen.wait(15)
+        return self.popen.wait(30)
 
 
 @contextlib.contextmanager

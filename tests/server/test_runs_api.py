@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.kit import Site, chain, events_of, greeting, serving, slow, waiting
+from tests.server.kit import Site, chain, events_of, greeting, held, serving, slow, waiting
 
 from catenary import Engine
 
@@ -111,6 +111,26 @@ async def test_without_a_history_runs_that_are_on_are_listed() -> None:
     assert found["recorded"] is False
     assert {(one["chainId"], one["status"]) for one in found["runs"]} == {("slow", "running"), ("ask", "waiting")}
     assert [one["chainId"] for one in only["runs"]] == ["ask"]
+
+
+async def test_a_run_that_ends_while_it_is_looked_up_is_shown_with_its_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(held(), history=tmp_path / "runs.db") as site:
+        await site.run("held", 1, runId="r", query={"wait": "false"})
+        live, store, loop = site.app.service.runs.get("r"), site.engine.history.store, asyncio.get_running_loop()  # type: ignore[union-attr]
+        read = store.get
+
+        def looked_up(run_id: str) -> Any:
+            record = read(run_id)
+            if not site.gate.is_set():
+                loop.call_soon_threadsafe(site.gate.set)
+                asyncio.run_coroutine_threadsafe(site.until(lambda: live.is_over), loop).result(10)  # type: ignore[union-attr]
+            return record
+
+        monkeypatch.setattr(store, "get", looked_up)
+        found = (await site.client.get(f"{PATH}/r")).json()
+    assert (found["status"], [end["nodeId"] for end in found["record"]["ends"]]) == ("completed", ["h"])
 
 
 async def test_a_run_that_nobody_knows_is_404_and_says_how_runs_are_recorded() -> None:

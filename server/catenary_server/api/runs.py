@@ -105,10 +105,14 @@ async def get_run(call: Call) -> Response:
     """Give a run: as it is recorded, and as it is."""
     run_id, service = call.parts["runId"], call.service
     live = service.runs.get(run_id)
-    record = await _record(service, run_id)
-    if live is None and record is None:
-        raise unknown_run(service, run_id)
-    pauses = await service.pauses_of(run_id)
+    while True:
+        was_on = live is not None and not live.is_over
+        record = await _record(service, run_id)
+        if live is None and record is None:
+            raise unknown_run(service, run_id)
+        pauses = await service.pauses_of(run_id)
+        if not was_on or live is None or not live.is_over:
+            break  # else it ended meanwhile, and its record is one of before
     found: dict[str, Any] = {"outcome": None, "record": None, "pauses": [pause_dict(service.engine, p) for p in pauses]}
     if record is not None:
         found.update(_of_record(record), record=record.to_dict())
