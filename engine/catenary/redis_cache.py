@@ -7,7 +7,7 @@ import logging
 from importlib import import_module
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from catenary.cache import CacheMiss, ttl_seconds
 from catenary.errors import ConnectFailed, EngineError, Refused, ResourceError, TooSlow
@@ -48,7 +48,8 @@ class RedisCache:
     Args:
         url: `redis://[[user]:password@]host:port/number`, `rediss://...` for TLS, or `unix://[:password@]path?db=0`.
         namespace: Stands before all keys, so that others may use the same database.
-        timeout_s: Longest time for one operation, with connecting; ten times that for those with a prefix.
+        timeout_s: Longest time for one operation, with connecting; ten times that for those with a prefix. What the
+            address says as `?socket_timeout=5` goes before.
 
     Raises:
         EngineError: When the extra `redis` is not installed, or the address cannot be read.
@@ -57,12 +58,12 @@ class RedisCache:
     def __init__(self, url: str, *, namespace: str = "catenary:", timeout_s: float = 2.0) -> None:
         self._url = url
         self._namespace = namespace
-        self._timeout_s = timeout_s
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
         self._client: Any = None
         self._lock = Lock()
         self._place, self._secrets = _parts_of(url)
+        self._timeout_s = _timeout_in(url) or timeout_s
         self.awaited = AwaitedRedis(self)
         self._redis = _redis()
 
@@ -296,6 +297,16 @@ def _parts_of(url: str) -> tuple[str, list[str]]:
     place = parts.path if parts.scheme == "unix" else f"{parts.hostname or 'localhost'}:{port}{parts.path}"
     password = parts.password or ""
     return place, [url, password, unquote(password)] if password else []
+
+
+def _timeout_in(url: str) -> float:
+    """Give the time limit that an address has among its parameters, in seconds; 0 when it has none."""
+    given = parse_qs(urlsplit(url).query).get("socket_timeout", ["0"])[-1]
+    try:
+        return max(float(given), 0.0)
+    except ValueError:
+        hint = "write a number of seconds, as in ?socket_timeout=5"
+        raise EngineError("socket_timeout in the address of the cache is no number", hint=hint) from None
 
 
 def _value_of(stored: bytes) -> Json:

@@ -195,6 +195,16 @@ def test_a_host_without_address_is_told() -> None:
     cache.close()
 
 
+def test_an_address_may_say_how_long_an_operation_may_take(redis_server: Redis) -> None:
+    redis_server.freeze()
+    cache = RedisCache(f"{redis_server.url}?socket_timeout=0.2", timeout_s=3600)
+    with pytest.raises(TooSlow):
+        cache.get("k")
+    cache.close()
+    with pytest.raises(EngineError, match="socket_timeout"):
+        RedisCache("redis://127.0.0.1:1/0?socket_timeout=soon")
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1", "", "127.0.0.1:6379", "redis://h:port"])
 def test_what_is_no_address_of_a_cache_is_refused(url: str) -> None:
     with pytest.raises(EngineError, match="the address of the cache"):
