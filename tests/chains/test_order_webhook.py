@@ -11,10 +11,13 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.server.kit import started
+from tests.server.kit import get, started
+from tests.server.kit import post as send
 
 FOLDER = Path(__file__).parents[2] / "chains"
 ORDER = json.loads((FOLDER / "order-webhook.input.json").read_text())
+
+pytestmark = pytest.mark.timeout(90)  # each starts programs
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def post(url: str, order: Any) -> httpx.Response:
-    return httpx.post(f"{url}/webhooks/orders", json=order, trust_env=False)
+    return send(f"{url}/webhooks/orders", json=order)
 
 
 def test_an_order_that_is_sent_twice_is_kept_once_and_outlives_the_server(folder: Path) -> None:
@@ -34,7 +37,7 @@ def test_an_order_that_is_sent_twice_is_kept_once_and_outlives_the_server(folder
         assert post(server.url, {**ORDER, "total": 1}).json() == {"id": "A-17", "isNew": False}
         assert server.stop() == 0
     with started(folder, "chains") as server:
-        found = httpx.get(f"{server.url}/orders/A-17", trust_env=False)
+        found = get(f"{server.url}/orders/A-17")
         assert found.json() == {"id": "A-17", "customer": "Bolts & Nuts", "total": 250}
 
 
@@ -48,7 +51,7 @@ def test_what_is_no_order_is_refused_with_the_reason(folder: Path) -> None:
 
 def test_an_order_that_is_not_there_is_told(folder: Path) -> None:
     with started(folder, "chains") as server:
-        answer = httpx.get(f"{server.url}/orders/A-18' or 1=1", trust_env=False)
+        answer = get(f"{server.url}/orders/A-18' or 1=1")
     assert (answer.status_code, answer.text) == (400, "Error: there is no order A-18' or 1=1")
 
 
@@ -62,6 +65,6 @@ def test_of_many_at_once_each_is_kept_once(folder: Path) -> None:
 
 def test_its_routes_are_in_the_document(folder: Path) -> None:
     with started(folder, "chains") as server:
-        document = httpx.get(f"{server.url}/openapi.json", trust_env=False).json()
+        document = get(f"{server.url}/openapi.json").json()
     assert document["paths"]["/webhooks/orders"]["post"]["summary"] == "Take an order in"
     assert "get" in document["paths"]["/orders/{id}"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.kit import Site, chain, greeting, serving, slow
+from tests.server.kit import Site, chain, greeting, held, serving
 
 from catenary_server import ServiceSettings
 
@@ -275,12 +275,14 @@ async def test_nothing_is_changed_on_a_server_that_is_read_only() -> None:
 
 
 async def test_runs_finish_on_a_chain_that_is_deleted() -> None:
-    async with serving(slow(delay_ms=100)) as site:
-        run = asyncio.create_task(site.run("slow", 1))
+    async with serving(held()) as site:
+        run = asyncio.create_task(site.run("held", 1))
         await site.until(lambda: len(site.app.service.runs))
-        deleted = await site.client.delete(f"{PATH}/slow")
-        assert deleted.status_code == 204
-        assert (await run).status_code == 200
+        (held_one,) = site.engine.chains.values()
+        deleting = asyncio.create_task(site.client.delete(f"{PATH}/held"))
+        await site.until(lambda: held_one.stopping)
+        site.gate.set()
+        assert [(await one).status_code for one in (deleting, run)] == [204, 200]
 
 
 async def test_no_run_is_lost_while_its_chain_is_replaced_again_and_again() -> None:

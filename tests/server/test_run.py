@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.server.kit import Sent, chain, events_of, greeting, serving, slow, waiting
+from tests.server.kit import Sent, chain, events_of, greeting, held, serving, slow, waiting
 
 from catenary_server import ServiceSettings
 
@@ -147,10 +147,12 @@ async def test_a_client_that_goes_away_cancels_its_run() -> None:
 
 
 async def test_a_run_goes_on_without_its_client_when_that_is_asked_for() -> None:
-    async with serving(slow(delay_ms=50)) as site:
-        run = asyncio.create_task(site.run("slow", 1, runId="kept", query={"disconnect": "detach"}))
+    async with serving(held()) as site:
+        run = asyncio.create_task(site.run("held", 1, runId="kept", query={"disconnect": "detach"}))
         await site.until(lambda: len(site.app.service.runs))
         run.cancel()
+        await asyncio.wait([run])
+        site.gate.set()
         await site.until(lambda: not len(site.app.service.runs))
         found = (await site.client.get("/api/v1/runs/kept")).json()
         assert (found["status"], found["outcome"]["data"]) == ("completed", 1)
@@ -252,7 +254,7 @@ async def test_a_chain_that_is_being_stopped_runs_nothing_more() -> None:
     async with serving(slow()) as site:
         run = asyncio.create_task(site.run("slow", 1, runId="r"))
         await site.until(lambda: len(site.app.service.runs))
-        stopping = asyncio.create_task(site.engine.stop("slow", grace_s=5))
+        stopping = asyncio.create_task(site.engine.stop("slow", grace_s=60))
         await asyncio.sleep(0)
         answer = await site.run("slow", 1)
         assert (answer.status_code, answer.json()["code"]) == (503, "chain.stopping")

@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 CHAINS = HERE.parents[1] / "chains"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(320)
 def test_the_api_is_as_its_document_says(tmp_path: Path) -> None:
     folder = tmp_path / "chains"
     folder.mkdir()
