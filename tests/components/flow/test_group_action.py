@@ -201,7 +201,10 @@ def test_once_enough_are_done_the_others_are_stopped(load: Load, seen: list[str]
     assert seen == ["a begins", "a stopped"]
 
 
-def test_members_that_are_enough_at_once_let_the_rest_not_begin(load: Load, seen: list[str]) -> None:
+def test_members_that_are_enough_at_once_let_the_rest_not_begin(
+    load: Load, seen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("catenary.runtime.run.SLICE_S", 600.0)  # nor gives the run way to them before
     assert group(load, "b:double, a:slow", {"matchNum": 1}, MESSAGE).relation == "Success"
     assert seen == []
 
