@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from catenary.http.inprocess import AsgiApp
 
-_START_TIMEOUT_S = 10.0
+_START_TIMEOUT_S = 15.0
 _STOP_TIMEOUT_S = 30.0
 _KEEP_OPEN_S = 60  # longer than clients do: one that uses a connection again must not find it just closed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.programs import eventually
 
 from catenary.errors import ConnectFailed
 from catenary.http import sse_events
@@ -186,12 +187,12 @@ async def test_a_request_that_is_no_json_is_recorded_too(client, serving):
 
 
 async def test_a_client_that_goes_away_is_noticed(client, serving):
-    model = ScriptedModel([Reply(text="word " * 100, piece_delay_s=0.02)])
+    model = ScriptedModel([Reply(text="word " * 2000, piece_delay_s=0.05)])
     with serving(model) as url:
         body = dumps({"messages": [USER], "stream": True})
         async with client.stream("POST", f"{url}/chat/completions", content=body) as answer:
             await anext(aiter(answer))
-        assert await asyncio.to_thread(model.requests[0].wait_disconnected, 3)
+        assert await asyncio.to_thread(model.requests[0].wait_disconnected, 15)
 
 
 async def test_an_answer_may_be_late(client, serving):
@@ -210,9 +211,10 @@ async def test_the_model_is_listed_and_other_paths_are_not_there(client, serving
 async def test_a_server_that_stops_does_not_wait_for_its_answers(client):
     from catenary.testing import serve
 
-    with serve(ScriptedModel([Reply(text="Hi", delay_s=30)])) as server:
+    model = ScriptedModel([Reply(text="Hi", delay_s=60)])
+    with serve(model) as server:
         asking = asyncio.create_task(ask(client, server.url))
-        await asyncio.sleep(0.1)
+        await eventually(lambda: bool(model.requests))
     with pytest.raises(ConnectFailed):
         await asking
 

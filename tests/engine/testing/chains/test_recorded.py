@@ -67,7 +67,7 @@ metadata:
 
 async def test_what_a_join_has_stopped_comes_to_no_end_in_the_case_either(tmp_path):
     recorder = MemoryRecorder()
-    api = RecordingApi({"/a": {"from": "a"}, "/b": Answer(body={"from": "b"}, delay_s=10)})
+    api = RecordingApi({"/a": {"from": "a"}, "/b": Answer(body={"from": "b"}, delay_s=60)})
     with serve(api) as server:
         async with Engine() as engine:
             await engine.load(STOPPING.replace("URL", server.url)).run({}, recorder=recorder)
