@@ -15,6 +15,19 @@ from tests.peers.server import Server
 
 ServerT = TypeVar("ServerT", bound=Server)
 
+_SERVERS = frozenset({"postgres", "mariadb", "redis_server", "redis", "nginx_before"})
+_TIME_S = 60
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give a test that has a server started for it the time for that: to make a cluster takes seconds, and may more."""
+    for item in items:
+        wanted = set(getattr(item, "fixturenames", ()))
+        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+        wanted.update(value for value in parameters if isinstance(value, str))
+        if wanted & _SERVERS and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_TIME_S))
+
 
 def serving(server: ServerT) -> Iterator[ServerT]:
     """Give a server that runs, and end it afterwards."""
