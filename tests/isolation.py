@@ -8,7 +8,9 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+from catenary.component import registered
 from catenary.http import inprocess
+from catenary.promised import promised
 from catenary_components.ai.models import registry as models
 
 
@@ -26,3 +28,18 @@ def own_names(folder: Path) -> Generator[None]:
     for name in sys.modules.keys() - modules:
         if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(folder):
             del sys.modules[name]
+
+
+@contextlib.contextmanager
+def no_components() -> Generator[None]:
+    """Have no component of the process be known meanwhile, neither registered nor promised."""
+    tables: list[dict[str, Any]] = [registered, promised]
+    before = [table.copy() for table in tables]
+    for table in tables:
+        table.clear()
+    try:
+        yield
+    finally:
+        for table, then in zip(tables, before, strict=True):
+            table.clear()
+            table.update(then)

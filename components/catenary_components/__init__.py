@@ -1,42 +1,62 @@
-"""The standard components. Importing this package registers all of them; heavy libraries wait until they are used."""
+"""The standard components. Importing this package promises all of them; each is imported when its type is asked for."""
 
-from catenary_components.action import delay as delay
-from catenary_components.action import exec as exec  # noqa: A004 - the name of the node type
-from catenary_components.action import fetch_node_output as fetch_node_output
-from catenary_components.action import functions as functions
-from catenary_components.action import log as log
-from catenary_components.ai import agent as agent
-from catenary_components.endpoint import http as http
-from catenary_components.endpoint import schedule as schedule
-from catenary_components.endpoint import ws as _ws_endpoint  # noqa: F401 # pyright: ignore[reportUnusedImport] - it registers
-from catenary_components.external import cache_delete as cache_delete
-from catenary_components.external import cache_get as cache_get
-from catenary_components.external import cache_set as cache_set
-from catenary_components.external import db_client as db_client
-from catenary_components.external import rest_api_call as rest_api_call
-from catenary_components.external import ws as ws
-from catenary_components.filter import expr_filter as expr_filter
-from catenary_components.filter import field_filter as field_filter
-from catenary_components.filter import group_filter as group_filter
-from catenary_components.filter import js_filter as js_filter
-from catenary_components.filter import js_switch as js_switch
-from catenary_components.filter import msg_type_switch as msg_type_switch
-from catenary_components.filter import py_filter as py_filter
-from catenary_components.flow import break_ as break_
-from catenary_components.flow import comment as comment
-from catenary_components.flow import end as end
-from catenary_components.flow import flow as flow
-from catenary_components.flow import for_ as for_
-from catenary_components.flow import fork as fork
-from catenary_components.flow import group_action as group_action
-from catenary_components.flow import inclusive as inclusive
-from catenary_components.flow import join as join
-from catenary_components.flow import ref as ref
-from catenary_components.flow import switch as switch
-from catenary_components.flow import wait as wait
-from catenary_components.flow import while_ as while_
-from catenary_components.transform import expr_transform as expr_transform
-from catenary_components.transform import js_transform as js_transform
-from catenary_components.transform import metadata_transform as metadata_transform
-from catenary_components.transform import py_transform as py_transform
-from catenary_components.transform import template as template
+from catenary.promised import promise
+
+promise(
+    __name__,
+    {
+        "delay": "action.delay:Delay",
+        "exec": "action.exec:Exec",
+        "fetchNodeOutput": "action.fetch_node_output:FetchNodeOutput",
+        "functions": "action.functions:Functions",
+        "log": "action.log:Log",
+        "ai/agent": "ai.agent:AgentNode",
+        "ai/act": "ai.phases.act:Act",
+        "ai/answer": "ai.phases.answer:Answer",
+        "ai/begin": "ai.phases.begin:Begin",
+        "ai/limit": "ai.phases.limit:Limit",
+        "ai/observe": "ai.phases.observe:Observe",
+        "ai/reason": "ai.phases.reason:Reason",
+        "ai/refuse": "ai.phases.refuse:Refuse",
+        "ai/summarize": "ai.phases.summarize:Summarize",
+        "ai/verify": "ai.phases.verify:Verify",
+        "ai/session": "ai.session:Session",
+        "endpoint/http": "endpoint.http:HttpEndpoint",
+        "endpoint/rest": "endpoint.http:HttpEndpoint",
+        "endpoint/schedule": "endpoint.schedule:ScheduleEndpoint",
+        "endpoint/timer": "endpoint.schedule:ScheduleEndpoint",
+        "endpoint/ws": "endpoint.ws:WsEndpoint",
+        "endpoint/websocket": "endpoint.ws:WsEndpoint",
+        "cacheDelete": "external.cache_delete:CacheDelete",
+        "cacheGet": "external.cache_get:CacheGet",
+        "cacheSet": "external.cache_set:CacheSet",
+        "dbClient": "external.db_client:DbClient",
+        "restApiCall": "external.rest_api_call:RestApiCall",
+        "ws": "external.ws:Ws",
+        "exprFilter": "filter.expr_filter:ExprFilter",
+        "fieldFilter": "filter.field_filter:FieldFilter",
+        "groupFilter": "filter.group_filter:GroupFilter",
+        "jsFilter": "filter.js_filter:JsFilter",
+        "jsSwitch": "filter.js_switch:JsSwitch",
+        "msgTypeSwitch": "filter.msg_type_switch:MsgTypeSwitch",
+        "pyFilter": "filter.py_filter:PyFilter",
+        "break": "flow.break_:Break",
+        "comment": "flow.comment:Comment",
+        "end": "flow.end:End",
+        "flow": "flow.flow:Flow",
+        "for": "flow.for_:For",
+        "fork": "flow.fork:Fork",
+        "groupAction": "flow.group_action:GroupAction",
+        "inclusive": "flow.inclusive:Inclusive",
+        "join": "flow.join:Join",
+        "ref": "flow.ref:Ref",
+        "switch": "flow.switch:Switch",
+        "wait": "flow.wait:Wait",
+        "while": "flow.while_:While",
+        "exprTransform": "transform.expr_transform:ExprTransform",
+        "jsTransform": "transform.js_transform:JsTransform",
+        "metadataTransform": "transform.metadata_transform:MetadataTransform",
+        "pyTransform": "transform.py_transform:PyTransform",
+        "text/template": "transform.template:TextTemplate",
+    },
+)

@@ -12,6 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from catenary.jsontext import Json
 from catenary.masking import MASK
+from catenary.promised import promised
 from catenary.references import NodeId, NodeIds, NodeOutput
 from catenary.relation import FAILURE, SUCCESS, Relation
 from catenary.runtime.context import Arrival, Context, End
@@ -283,7 +284,20 @@ class ComponentInfo:
 ComponentT = TypeVar("ComponentT", bound="type[Component[Any]]")
 
 registered: dict[str, type[Component[Any]]] = {}
-"""All components of this process by type name and by alias; read it through `catenary.registry`."""
+"""The components of this process by type name and by alias; read it through `catenary.registry`."""
+
+
+def of_process(name: str) -> type[Component[Any]] | None:
+    """Give the component of this process with this type name or alias, registered or promised; `None` when none.
+
+    Raises:
+        Exception: What importing the promised one raises.
+    """
+    found = registered.get(name)
+    if found is None and name in promised:
+        found = promised[name].fetch()
+        registered.setdefault(name, found)  # who forgot what is registered has not forgotten the module
+    return found
 
 
 def register(
@@ -315,14 +329,19 @@ def register(
 
     def decorate(cls: ComponentT) -> ComponentT:
         for name in (type_name, *aliases):
-            other = registered.get(name)
-            if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            if _home_of(name) not in {None, (cls.__module__, cls.__qualname__)}:
                 raise ValueError(f"the component already exists. componentType={name}")
             registered[name] = cls
         cls.info = ComponentInfo(type_name, category, since, tuple(aliases), label, icon, order, disabled)
         return cls
 
     return decorate
+
+
+def _home_of(name: str) -> tuple[str, str] | None:
+    if name in registered:
+        return registered[name].__module__, registered[name].__qualname__
+    return promised[name][1:] if name in promised else None
 
 
 def info_of(cls: type[Component[Any]]) -> ComponentInfo:

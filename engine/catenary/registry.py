@@ -8,9 +8,10 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
 
-from catenary.component import ComponentInfo, info_of, registered
+from catenary.component import ComponentInfo, info_of, of_process, registered
 from catenary.errors import EngineError
 from catenary.load.names import did_you_mean
+from catenary.promised import promised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,8 @@ class Registry:
 
     It has two layers. Below are the components of the process, the same for all registries: those of `@register`, and
     those of the modules that installed packages name in the entry-point group `catenary.components`, which are imported
-    when a type is asked for that is not there yet, or when all types are. Above are components of this registry alone,
+    when a type is asked for that is not there yet, or when all types are. What such a module does not register but
+    promises (`catenary.promised`) is imported when its type is asked for. Above are components of this registry alone,
     and they win.
 
     Args:
@@ -62,7 +64,7 @@ class Registry:
         component = self._own.get(name)
         if component is None and name in self._aliases:
             return self._look(self._aliases[name])
-        return registered.get(name) if component is None and name not in self._hidden else component
+        return self._of_process(name) if component is None and name not in self._hidden else component
 
     def get(self, type_name: str) -> Found:
         """Give the component with this type name or alias.
@@ -118,7 +120,7 @@ class Registry:
     def hint(self, type_name: str) -> str:
         """Say what to do about a type that does not exist."""
         self._discover()
-        known = {*self._own, *self._aliases, *registered} - self._hidden
+        known = {*self._own, *self._aliases, *registered, *promised} - self._hidden
         hint = did_you_mean(type_name, sorted(known), "`catenary components` lists all types")
         for name, reason in self.broken.items():
             hint += f"; the components of {name!r} are missing: {reason}"
@@ -127,8 +129,8 @@ class Registry:
     def _all(self) -> Mapping[str, Found]:
         """Give all components by type."""
         self._discover()
-        below = {info_of(component).type: component for component in list(registered.values())}
-        seen = {name: component for name, component in below.items() if self._look(name) is component}
+        below = [component for name in [*registered, *promised] if (component := self._of_process(name))]
+        seen = {name: one for one in below if self._look(name := info_of(one).type) is one}
         return seen | {info_of(component).type: component for component in list(self._own.values())}
 
     # Changing
@@ -276,7 +278,17 @@ class Registry:
                 self._brought[entry.name] = frozenset(_of_package(entry.module, before))
             self._discovered = True
 
+    def _of_process(self, name: str) -> Found | None:
+        try:
+            return of_process(name)
+        except Exception as error:  # one broken component must not take the others away
+            package, module, _ = promised[name]
+            self._note_broken(package, module, f"{type(error).__name__}: {error}")
+            return None
+
     def _note_broken(self, name: str, module: str, reason: str) -> None:
+        if self.broken.get(name) == reason:
+            return  # told before
         self.broken[name] = reason
         _log.warning(
             "the components of %r (%s) are missing, they cannot be imported: %s",
@@ -290,8 +302,9 @@ class Registry:
 def _of_package(module: str, before: Sequence[str] | set[str]) -> set[str]:
     """Give the types that a package has registered: those that are new, and those whose class is from it."""
     top = module.partition(".")[0]
-    return {
+    of_it = [
         info_of(component).type
         for name, component in registered.items()
         if name not in before or component.__module__.partition(".")[0] == top
-    }
+    ]
+    return {*of_it, *(name for name, promise in promised.items() if promise.package == module)}

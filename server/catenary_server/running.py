@@ -79,6 +79,7 @@ async def serve_engine(engine: Engine, serving: Serving, settings: ServiceSettin
     except ResourceError as error:
         problem = error
     async with AsyncExitStack() as stack:
+        await asyncio.to_thread(engine.registry.types)  # imported now, no component holds streams up when a chain comes
         await _take_over_folder(stack, service, serving)
         if problem is not None:
             return _tell_addresses(engine, problem)

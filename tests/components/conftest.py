@@ -11,7 +11,7 @@ import pytest
 import catenary_components
 from catenary import Chain, End, Engine, Message
 
-assert catenary_components.__doc__  # importing it registers the components, installed or not
+assert catenary_components.__doc__  # importing it promises the components, installed or not
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from catenary import Chain, Engine
-from catenary.component import registered
 from catenary.defaults import ChainDefaults
 
 LIMIT_S = 0.3
@@ -104,7 +103,7 @@ def test_a_blocking_script_runs_without_an_event_loop_too() -> None:
 
 async def test_each_node_decides_for_itself_whether_it_blocks(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, int] = {}
-    component: Any = registered["jsFilter"]
+    component: Any = engine.registry.get("jsFilter")
     run = component.run
 
     def watched(self: Any, ctx: Any, msg: Any) -> Any:

@@ -8,22 +8,25 @@ from typing import Any
 import pytest
 
 from catenary import Engine, Example, Message
-from catenary.component import registered
+from catenary.component import of_process
+from catenary.promised import promised
 
+STANDARD = {
+    name: component
+    for name, promise in sorted(promised.items())
+    if promise.package == "catenary_components" and (component := of_process(name))
+}
 EXAMPLES = [
     pytest.param(name, example, id=f"{name}: {example.text}")
-    for name, component in sorted(registered.items())
+    for name, component in STANDARD.items()
     for example in component.examples
-    if example.runs and component.__module__.startswith("catenary_components.")
+    if example.runs
 ]
 
 
-STANDARD = [name for name, component in registered.items() if component.__module__.startswith("catenary_components.")]
-
-
-@pytest.mark.parametrize("name", sorted(STANDARD))
+@pytest.mark.parametrize("name", STANDARD)
 def test_a_component_has_an_example_and_an_explanation(name: str) -> None:
-    component = registered[name]
+    component = STANDARD[name]
     assert component.examples
     assert component.__doc__
     assert all(relation.help for relation in component.relations)
@@ -33,7 +36,7 @@ def test_a_component_has_an_example_and_an_explanation(name: str) -> None:
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
 async def test_an_example_holds(name: str, example: Example, load: Callable[..., Any], engine: Engine) -> None:
     placed = (f"node:{name}", dict(example.config))
-    chain = load(["first:fork", placed], "first Success node") if registered[name].collects else load([placed])
+    chain = load(["first:fork", placed], "first Success node") if STANDARD[name].collects else load([placed])
     sent = [data if isinstance(data, Message) else Message(data) for data in example.inputs]
     ends = [(await engine.run(chain.id, message)).ends[-1] for message in sent]
     assert [end.relation for end in ends] == list(example.leaves_by)

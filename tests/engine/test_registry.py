@@ -7,6 +7,7 @@ import sys
 from importlib.metadata import EntryPoint
 
 import pytest
+from tests.isolation import no_components
 
 from catenary import registry as registry_module
 from catenary.component import Component, Config, register, registered
@@ -24,13 +25,10 @@ class Two(Component[Config]):
 
 @pytest.fixture(autouse=True)
 def _own_components():
-    before = dict(registered)
-    registered.clear()
-    register("one", category="b", aliases=("uno", "eins"))(One)
-    register("two", category="a")(Two)
-    yield
-    registered.clear()
-    registered.update(before)
+    with no_components():
+        register("one", category="b", aliases=("uno", "eins"))(One)
+        register("two", category="a")(Two)
+        yield
 
 
 @pytest.fixture
@@ -52,7 +50,7 @@ def packages(monkeypatch, tmp_path):
 
 
 PACKAGE = """
-from catenary.component import Component, Config, register
+from catenary.component import Component, Config, register, registered
 
 @register("three", category="c")
 class Three(Component[Config]):
@@ -178,3 +176,67 @@ def test_forms_come_in_order_and_in_pages():
     assert registry.forms(page=2) == registry.forms(page=9, size=2) == []
     with pytest.raises(EngineError, match="there is no page 0"):
         registry.forms(page=0)
+
+
+PROMISING = """
+from catenary.promised import promise
+
+promise(__name__, {"three": "three:Three", "drei": "three:Three", "lost": "lost:Lost"})
+"""
+
+
+@pytest.fixture
+def promising(packages, tmp_path):
+    """A package that promises three names; gives the folder with its modules."""
+    packages("cat_promising", PROMISING)
+    folder = tmp_path / "cat_promising"
+    folder.mkdir()
+    (tmp_path / "cat_promising.py").rename(folder / "__init__.py")
+    (folder / "three.py").write_text(PACKAGE.replace('category="c"', 'category="c", aliases=("drei",)'))
+    yield folder
+    for module in [name for name in sys.modules if name.startswith("cat_promising.")]:
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize("name", ["three", "drei"])
+def test_a_promised_component_is_imported_when_its_type_is_asked_for(promising, name):
+    registry = Registry()
+    assert registry.find("four") is None
+    assert "cat_promising.three" not in sys.modules
+    assert registry.get(name).__name__ == "Three"
+    assert registry.aliases(name) == ("drei",)
+    assert registry.broken == {}
+
+
+def test_a_promised_component_is_one_of_all(promising):
+    assert Registry().types() == ["two", "one", "three"]
+
+
+def test_a_promised_component_whose_registration_was_forgotten_is_found(promising):
+    first = Registry().get("three")
+    registered.clear()
+    assert Registry().get("three") is first
+
+
+def test_a_broken_promise_is_told_once_and_takes_nothing_else_away(promising, caplog):
+    registry = Registry()
+    with caplog.at_level(logging.WARNING):
+        assert registry.find("lost") is None
+        assert registry.find("lost") is None
+    assert "cat_promising.lost) are missing, they cannot be imported: ModuleNotFoundError" in caplog.text
+    assert len(caplog.records) == 1
+    assert "the components of 'cat_promising' are missing" in registry.hint("lost")
+    assert registry.find("three") is not None
+
+
+def test_a_promised_name_is_taken(promising):
+    Registry().find("four")
+    with pytest.raises(ValueError, match=r"the component already exists\. componentType=three"):
+        register("three", category="c")(Other)
+
+
+def test_the_components_of_a_promising_package_are_taken_out_together(promising):
+    registry = Registry()
+    registry.unregister("cat_promising")
+    assert registry.types() == ["two", "one"]
+    assert registry.find("drei") is None

@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from catenary.lazy_names import lazy_getattr
-from catenary_components.ai import agent, session
-from catenary_components.ai.phases import act, answer, begin, limit, observe, reason, refuse, summarize, verify
 
 if TYPE_CHECKING:
     from catenary.errors import AnswerInvalid
@@ -60,20 +58,9 @@ __all__ = [
     "SessionBusy",
     "TextPart",
     "ToolCallInfo",
-    "act",
-    "agent",
-    "answer",
     "assistant_message",
-    "begin",
-    "limit",
-    "observe",
-    "reason",
-    "refuse",
-    "session",
-    "summarize",
     "tool",
     "user_message",
-    "verify",
 ]
 
 _HOMES: Final = {  # what is for Python programs, which nodes do without

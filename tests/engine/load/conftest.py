@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import pytest
+from tests.isolation import no_components
 
-from catenary.component import Component, Config, option, register, registered
+from catenary.component import Component, Config, option, register
 from catenary.endpoints import Endpoint, EndpointConfig
 from catenary.errors import ConfigError, ExpressionError
 from catenary.expr import Expression, Script, Template
@@ -143,19 +144,16 @@ class Call(Component[CallConfig]):
 
 @pytest.fixture
 def registry():
-    before = dict(registered)
-    registered.clear()
-    register("t/filter", category="filter", since="0.1", aliases=("t/f",))(Filter)
-    register("pass", category="action")(Pass)
-    register("switch", category="common")(Switch)
-    register("cases", category="common")(Cases)
-    register("join", category="common", label="Bring together")(Join)
-    register("end", category="common")(End)
-    register("flow", category="flow")(Flow)
-    register("retrying", category="external")(Retrying)
-    register("endpoint/call", category="endpoint")(Call)
-    register("endpoint/bell", category="endpoint")(Bell)
-    register("comment", category="common")(type("Comment", (Component,), {"__doc__": "A note.", "is_note": True}))
-    yield Registry(discover=False)
-    registered.clear()
-    registered.update(before)
+    with no_components():
+        register("t/filter", category="filter", since="0.1", aliases=("t/f",))(Filter)
+        register("pass", category="action")(Pass)
+        register("switch", category="common")(Switch)
+        register("cases", category="common")(Cases)
+        register("join", category="common", label="Bring together")(Join)
+        register("end", category="common")(End)
+        register("flow", category="flow")(Flow)
+        register("retrying", category="external")(Retrying)
+        register("endpoint/call", category="endpoint")(Call)
+        register("endpoint/bell", category="endpoint")(Bell)
+        register("comment", category="common")(type("Comment", (Component,), {"__doc__": "A note.", "is_note": True}))
+        yield Registry(discover=False)
