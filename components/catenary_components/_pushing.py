@@ -33,6 +33,8 @@ class WsPeers:
 async def while_taken(transport: asyncio.WriteTransport, limit_s: float) -> AsyncGenerator[None]:
     """Limit the time in which the peer takes nothing of what is sent to it; a slow one may take as long as it needs.
 
+    While the event loop stands still, nobody can take anything: that counts as one look.
+
     Args:
         transport: By which it is sent.
         limit_s: Seconds; 0 is no limit.
@@ -44,16 +46,18 @@ async def while_taken(transport: asyncio.WriteTransport, limit_s: float) -> Asyn
         yield
         return
     loop = asyncio.get_running_loop()
-    left = 0
+    left = in_vain = 0
 
     def look() -> None:
-        nonlocal left, timer
+        nonlocal left, in_vain, timer
         before, left = left, transport.get_write_buffer_size()
-        if left < before:
-            limit.reschedule(loop.time() + limit_s)
-        timer = loop.call_later(limit_s / _LOOKS, look)
+        in_vain = 0 if left < before else in_vain + 1
+        if in_vain == _LOOKS:
+            limit.reschedule(loop.time())
+        else:
+            timer = loop.call_later(limit_s / _LOOKS, look)
 
-    async with asyncio.timeout(limit_s) as limit:
+    async with asyncio.timeout(None) as limit:
         timer = loop.call_later(limit_s / _LOOKS, look)
         try:
             yield

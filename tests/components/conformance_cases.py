@@ -80,7 +80,7 @@ def loop(kind: str, relation: Any, **settings: Any) -> Case:
 
 async def post(endpoint: Endpoint[Any, Any]) -> None:
     """Send two requests to an `http` endpoint."""
-    async with httpx.AsyncClient(base_url=endpoint.address) as client:
+    async with httpx.AsyncClient(base_url=endpoint.address, timeout=15) as client:
         for body in ("one", "two"):
             answer = await client.post("/in/7", content=body)
             assert answer.text == body, answer.status_code
@@ -102,6 +102,7 @@ async def wait_a_minute(endpoint: Endpoint[Any, Any]) -> None:
 
 
 ANSWERED = {"wait": True, "processors": ["responseToBody"]}
+PATIENT = {"url": "${global.url}/x", "readTimeoutMs": 15_000}
 F: dict[str, Any] = {"type": "functions", "functionName": "f"}
 ABOUT: dict[str, About] = {
     **AGENTS,
@@ -241,22 +242,22 @@ ABOUT: dict[str, About] = {
     },
     "restApiCall": {
         "cases": [
-            Case("an answer", {"url": "${global.url}/x"}, leaves_by=["Success"], around=api),
+            Case("an answer", PATIENT, leaves_by=["Success"], around=api),
             Case(
                 "an error",
-                {"url": "${global.url}/x"},
+                PATIENT,
                 leaves_by=["Failure"],
                 around=partial(api, Answer(status=500, body="no")),
             ),
             Case(
                 "a slow answer",
-                {"url": "${global.url}/x"},
+                PATIENT,
                 leaves_by=["Success"],
                 around=partial(api, Answer(delay_s=0.3)),
             ),
             Case(
                 "a stream",
-                {"url": "${global.url}/x"},
+                PATIENT,
                 around=partial(
                     api, Answer(headers={"Content-Type": "text/event-stream"}, pieces=["data: 1\n\n", "data: 2\n\n"])
                 ),

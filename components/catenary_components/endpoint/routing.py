@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote
 
 from catenary import EngineError
 from catenary_components.endpoint.paths import Path
+from catenary_components.endpoint.patience import later
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -124,7 +125,7 @@ class RouteTable:
             gone = RouteTable()
             gone.replace(owner, routes)
             self._gone.append(gone)
-            asyncio.get_running_loop().call_later(LINGER_S, self._forget, gone)
+            later(LINGER_S, lambda: self._forget(gone))
             self.replace(owner, ())
 
     def when_freed(self, tell: Callable[[], None]) -> None:

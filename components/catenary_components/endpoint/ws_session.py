@@ -32,6 +32,7 @@ TRY_LATER: Final = 1013
 _KEY_PROTOCOL: Final = "catenary.key."
 _OWN_PROTOCOL: Final = "catenary"
 _GOODBYE_S: Final = 1.0
+_LAST_LOOK_S: Final = 0.02  # what came in time may not have been read yet, when the event loop was late
 
 
 class Door:
@@ -198,14 +199,18 @@ class WsSession:
 
     async def _next(self) -> str | bytes | None:
         """Give what the client sends next; `None` when it is gone, or is to go."""
+        is_last_look = False
         while not self._is_over:
+            limit_s = _LAST_LOOK_S if is_last_look else self._silence_left_s()
             try:
-                async with asyncio.timeout(self._silence_left_s()) as self._reading:
+                async with asyncio.timeout(limit_s) as self._reading:
                     event = await self._receive()
             except TimeoutError:
-                if not self._is_over and self._silence_left_s() == 0 and not self._tasks:
+                is_silent = not self._is_over and self._silence_left_s() == 0 and not self._tasks
+                if is_silent and is_last_look:
                     self._goodbye = (1000, "nothing was said for too long")
                     return None
+                is_last_look = is_silent
                 continue
             finally:
                 self._reading = None

@@ -71,5 +71,5 @@ async def served(*chains: dict[str, Any], engine: Engine | None = None) -> Async
     made = engine or Engine()
     for one in chains:
         made.load(one)
-    async with made, httpx.AsyncClient(base_url=address_of(made, chains[0]["ruleChain"]["id"])) as client:
+    async with made, httpx.AsyncClient(base_url=address_of(made, chains[0]["ruleChain"]["id"]), timeout=15) as client:
         yield client

@@ -31,7 +31,7 @@ async def test_a_wide_address_with_keys_or_a_word_is_served(configuration: dict[
     engine.load(chain([router("GET", "/")], server=WIDE, **configuration))
     async with engine:
         port = address_of(engine).rpartition(":")[2]
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=15) as client:
             answer = await client.get("/", headers={"x-api-key": "k"})
     assert answer.status_code == 200
 
@@ -71,7 +71,7 @@ async def test_without_a_key_nobody_gets_through() -> None:
 
 async def test_an_endpoint_whose_key_has_no_value_admits_nobody_until_it_has_one() -> None:
     properties: dict[str, Any] = {}
-    async with Engine(properties) as engine, httpx.AsyncClient(trust_env=False) as client:
+    async with Engine(properties) as engine, httpx.AsyncClient(trust_env=False, timeout=15) as client:
         engine.load(chain([router("GET", "/")], apiKeys=["${global.key}"], server="127.0.0.1:0"))
         await engine.endpoints.settled()
         (before,) = engine.endpoints.status()
@@ -171,7 +171,7 @@ async def test_a_route_without_cors_has_none_by_another_route_of_its_path() -> N
     table.replace("open", [Route("POST", "/a", never, cors=Cors())])
     table.replace("closed", [Route("DELETE", "/a", never), Route("DELETE", "/b", never)])
     transport = httpx.ASGITransport(app=table)
-    async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://x", timeout=15) as client:
         question = {**QUESTION, "access-control-request-method": "DELETE"}
         answers = [await client.options("/a", headers=question), await client.put("/b", headers=PAGE)]
     assert [one.status_code for one in answers] == [204, 405]
@@ -242,7 +242,7 @@ async def test_with_a_certificate_it_speaks_https(certificate: tuple[Path, Path]
     trust = ssl.create_default_context(cafile=certificate[0])
     engine = Engine()
     engine.load(with_tls(certificate))
-    async with engine, httpx.AsyncClient(base_url=address_of(engine), verify=trust) as client:
+    async with engine, httpx.AsyncClient(base_url=address_of(engine), verify=trust, timeout=15) as client:
         answer = await client.post("/", content="x" * 200_000)
     assert str(client.base_url).startswith("https://")
     assert len(answer.json()["data"]) == 200_000
@@ -254,7 +254,7 @@ async def test_somebody_who_never_shakes_hands_is_cut_off(certificate: tuple[Pat
     async with engine:
         port = int(address_of(engine).rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             assert await reader.read() == b""
         writer.close()
 

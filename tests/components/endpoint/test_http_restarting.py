@@ -29,7 +29,7 @@ class Site:
         self.begun = 0
         self.go_on = asyncio.Event()
         self.server = server
-        self.client = httpx.AsyncClient(base_url=f"http://{address}", timeout=10)
+        self.client = httpx.AsyncClient(base_url=f"http://{address}", timeout=15)
         site = self
 
         class Hold(Component[Config]):
@@ -47,7 +47,7 @@ class Site:
         return chain([router("GET", "/in")], HOLD, server=self.server, **configuration)
 
     async def until(self, holds: Any) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             while not holds():  # noqa: ASYNC110 - what is waited for tells nobody
                 await asyncio.sleep(0.005)
 

@@ -71,7 +71,7 @@ async def test_an_endpoint_of_no_chain_gets_and_loses_routers_while_it_serves() 
         alone = {"id": "alone", "type": "http", "configuration": {"server": ANY_PORT}, "routers": []}
         engine.endpoints.add(alone)
         await engine.endpoints.settled()
-        async with httpx.AsyncClient(base_url=address_of(engine, "", "alone")) as client:
+        async with httpx.AsyncClient(base_url=address_of(engine, "", "alone"), timeout=15) as client:
             assert (await client.get("/a")).status_code == 404
             name = engine.endpoints.add_router("alone", router("get", "/a", {"path": "c"}))
             assert name == "GET:/a"

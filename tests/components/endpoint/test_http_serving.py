@@ -35,7 +35,7 @@ def named(text: str) -> list[dict[str, Any]]:
 async def until_closed(client: httpx.AsyncClient) -> None:
     """Wait until nobody listens; a listener is there for a moment without endpoints."""
     with pytest.raises(httpx.TransportError):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             while True:
                 await client.get("/")
                 await asyncio.sleep(0.01)
@@ -49,7 +49,7 @@ async def test_endpoints_of_one_address_share_a_listener_that_closes_with_the_la
     engine = Engine()
     for name in ("a", "b"):
         engine.load(chain([router("GET", f"/{name}")], named(name), chain_id=name, server=server))
-    async with engine, httpx.AsyncClient(base_url=f"http://{server}") as client:
+    async with engine, httpx.AsyncClient(base_url=f"http://{server}", timeout=15) as client:
         before = [(await client.get(path)).text for path in ("/a", "/b")]
         assert len(list(listeners_of(engine))) == 1
         engine.remove("a")
@@ -67,7 +67,7 @@ async def test_the_second_endpoint_with_the_same_route_is_refused_and_both_are_n
     engine = Engine()
     engine.load(chain([router("GET", "/same")], named("a"), chain_id="a", server=server))
     engine.load(chain([router("GET", "/same")], named("b"), chain_id="b", server=server))
-    async with engine, httpx.AsyncClient(base_url=f"http://{server}") as client:
+    async with engine, httpx.AsyncClient(base_url=f"http://{server}", timeout=15) as client:
         (refused,) = [status for status in engine.endpoints.status() if status.state == "reconnecting"]
         kept = "b" if refused.chain_id == "a" else "a"
         answer = await client.get("/same")
@@ -118,7 +118,7 @@ async def test_all_ports_in_use_are_told_and_taken_when_they_are_free(caplog: py
         ("reconnecting", f"127.0.0.1:{port} is in use by another program; stop it, or choose another port")
         for port in ports
     ]
-    async with asyncio.timeout(15), httpx.AsyncClient() as client:
+    async with asyncio.timeout(15), httpx.AsyncClient(timeout=15) as client:
         while any(status.state != "connected" for status in engine.endpoints.status()):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         assert [(await client.get(f"http://{at(port)}/")).status_code for port in ports] == [200, 200]
@@ -160,13 +160,13 @@ async def test_an_endpoint_that_changes_under_load_fails_no_request() -> None:
     is_over = asyncio.Event()
 
     async def ask() -> None:
-        async with httpx.AsyncClient(base_url=f"http://{server}") as client:
+        async with httpx.AsyncClient(base_url=f"http://{server}", timeout=15) as client:
             while not is_over.is_set():
                 statuses.append((await client.post("/in", content="x")).status_code)
 
     async def ask_anew() -> None:
         while not is_over.is_set():
-            async with httpx.AsyncClient(base_url=f"http://{server}") as client:
+            async with httpx.AsyncClient(base_url=f"http://{server}", timeout=15) as client:
                 statuses.append((await client.post("/in", content="x")).status_code)
 
     async with served(chain([router("POST", "/in")], server=server), engine=engine):
@@ -202,7 +202,7 @@ async def test_a_program_mounts_the_endpoints_beside_its_own_routes() -> None:
 
     app = Starlette(routes=[Route("/own", own), Mount("/chains", endpoint_app(engine))])
     transport = httpx.ASGITransport(app=app)
-    async with engine, httpx.AsyncClient(transport=transport, base_url="http://program") as client:
+    async with engine, httpx.AsyncClient(transport=transport, base_url="http://program", timeout=15) as client:
         theirs = await client.get("/own")
         ours = await client.post("/chains/a/x%2Fy?q=1", content="x")
         unknown = await client.get("/chains/b")
@@ -227,7 +227,7 @@ def test_a_fallback_answers_what_no_endpoint_is_for() -> None:
     async def ask() -> str:
         engine = Engine()
         transport = httpx.ASGITransport(app=endpoint_app(engine, other))
-        async with engine, httpx.AsyncClient(transport=transport, base_url="http://program") as client:
+        async with engine, httpx.AsyncClient(transport=transport, base_url="http://program", timeout=15) as client:
             return (await client.get("/x")).text
 
     assert asyncio.run(ask()) == "other"
@@ -286,7 +286,7 @@ async def test_behind_nginx_requests_uploads_and_event_streams_get_through(nginx
     async with engine:
         proxy = await asyncio.to_thread(nginx_before, address_of(engine))
         trust = ssl.create_default_context(cafile=proxy.certificate)
-        async with httpx.AsyncClient(verify=trust) as client:
+        async with httpx.AsyncClient(verify=trust, timeout=15) as client:
             for url in (proxy.url, proxy.tls_url):
                 answers = await asyncio.gather(*[client.post(f"{url}/in/{n}?q={n}", content="x") for n in range(50)])
                 assert [answer.json()["metadata"]["id"] for answer in answers] == [str(n) for n in range(50)]
@@ -393,5 +393,5 @@ async def test_the_server_of_the_program_may_be_borrowed_by_way_of_another_endpo
     engine = Engine()
     engine.load(given)
     transport = httpx.ASGITransport(app=endpoint_app(engine))
-    async with engine, httpx.AsyncClient(transport=transport, base_url="http://program") as client:
+    async with engine, httpx.AsyncClient(transport=transport, base_url="http://program", timeout=15) as client:
         assert [(await client.get(path)).status_code for path in ("/a", "/b")] == [200, 200]

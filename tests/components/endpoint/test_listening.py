@@ -42,7 +42,7 @@ async def test_one_listener_answers_http_and_websockets() -> None:
     listener = Listener(ANY_PORT)
     await listener.open()
     listener.routes.replace("me", [Route("POST", "/a/:id", echo), Route(WEBSOCKET, "/talk/{room}", talk)])
-    async with httpx.AsyncClient(base_url=listener.url) as client:
+    async with httpx.AsyncClient(base_url=listener.url, timeout=15) as client:
         answer = await client.post("/a/7", content=b"!")
     async with connect(f"ws://{listener.address}/talk/red", proxy=None) as socket:
         await socket.send("hall ")

@@ -14,6 +14,7 @@ from tests.components.endpoint.ws_chains import client, door, said, script, talk
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from catenary import ChainInvalid, Engine, ResourceError
+from catenary.testing import FakeClock
 from catenary_components.endpoint.sessions import Sessions
 
 ECHO = [script("echo", "return {msg, metadata, msgType}")]
@@ -144,23 +145,31 @@ async def test_a_client_without_its_key_yet_is_reached_by_all_only() -> None:
 
 
 async def test_a_client_that_was_silent_too_long_is_not_sent_to_until_it_speaks() -> None:
-    async with talking(ws_chain(ECHO, sessionKey="k", sessionTTL=0.2, heartbeat=0)) as engine, client(engine) as ws:
-        sessions = door(engine).sessions
-        await until(lambda: len(sessions) and not sessions.matching("k"))
+    async with talking(ws_chain(ECHO, sessionKey="k", sessionTTL=10, heartbeat=0)) as engine:
+        sessions, clock = door(engine).sessions, FakeClock()
+        sessions._now = clock.monotonic
+        ws = await client(engine)
+        await until(lambda: sessions.matching("k"))
+        clock.advance(11)
         with pytest.raises(ResourceError, match=r"(?m)^no session matched target=k$"):
             await sessions.push("k", "x")
         await ws.send("1")
         assert await ws.recv() == "1"
         await sessions.push("k", "x")
         assert await ws.recv() == "x"
+        await ws.close()
 
 
 async def test_answers_to_pings_are_signs_of_life() -> None:
-    async with talking(ws_chain(sessionKey="k", sessionTTL=0.4, heartbeat=0.1)) as engine, client(engine):
-        sessions = door(engine).sessions
-        await until(lambda: len(sessions))
-        await asyncio.sleep(0.8)
-        assert sessions.matching("k")
+    async with talking(ws_chain(sessionKey="k", sessionTTL=10, heartbeat=0.1)) as engine:
+        sessions, clock = door(engine).sessions, FakeClock()
+        sessions._now = clock.monotonic
+        async with client(engine):
+            await until(lambda: sessions.matching("k"))
+            for _ in range(3):
+                clock.advance(11)
+                assert not sessions.matching("k")
+                await until(lambda: sessions.matching("k"))
 
 
 async def test_a_client_that_has_gone_is_forgotten() -> None:
@@ -198,7 +207,7 @@ class RawClient:
 
     async def close_code(self) -> int:
         """Read to the end; give the code of the close frame."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(15):
             rest = await self.reader.read()
         return struct.unpack("!H", rest[rest.index(b"\x88") + 2 :][:2])[0]
 
@@ -240,7 +249,7 @@ async def test_malformed_frames_end_the_connection_alone(sent: bytes, code: int)
 async def test_pieces_of_a_message_are_put_together_around_a_ping() -> None:
     async with talking(ws_chain(ECHO)) as engine, RawClient(engine) as raw:
         raw.writer.write(frame(1, b"[1,", fin=False) + frame(9, b"?") + frame(0, b"", fin=False) + frame(0, b"2]"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             assert await raw.reader.readexactly(3) == b"\x8a\x01?"
             assert await raw.reader.readexactly(7) == b"\x81\x05[1,2]"
 
@@ -369,7 +378,7 @@ async def test_http_and_ws_share_an_address() -> None:
     )
     async with talking(source) as engine, client(engine) as ws:
         address = door(engine).address.replace("ws", "http")
-        async with httpx.AsyncClient() as web:
+        async with httpx.AsyncClient(timeout=15) as web:
             assert (await web.get(address + "/ws/1")).status_code == 200
         await ws.send("1")
         assert await ws.recv() == "1"

@@ -40,7 +40,7 @@ async def all_said(ws: ClientConnection) -> list[str]:
     """Give what still comes, until the goodbye."""
     said: list[str] = []
     with suppress(ConnectionClosed):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(15):
             while True:
                 said.append(str(await ws.recv()))
     return said

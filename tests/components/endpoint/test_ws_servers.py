@@ -65,7 +65,7 @@ async def test_a_client_of_wss_that_reads_nothing_is_cut_off(tmp_path: Path) -> 
         ws.transport.pause_reading()
         sessions = door(engine).sessions
         with pytest.raises(ResourceError):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(15):
                 while True:
                     await sessions.push("k", b"x" * 1_000_000)
         await until(lambda: not len(sessions))

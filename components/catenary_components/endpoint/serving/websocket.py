@@ -68,6 +68,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._write_s = 0.0
         self._ping_s = 0.0
+        self._ping_due = 0.0
         self._ping: asyncio.TimerHandle | None = None
         self._is_silent = False
         self._task: asyncio.Task[None] | None = None
@@ -233,7 +234,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._write_s = float(settings.get("write_s", 0))
         self._ping_s = float(settings.get("ping_s", 0))
         if self._ping_s:
-            self._ping = self._loop.call_later(self._ping_s, self._send_ping)
+            self._ask_again()
 
     def _refuse(self, status: int, fields: list[tuple[str, str]], body: bytes) -> None:
         """Answer the handshake by something else than a WebSocket."""
@@ -333,6 +334,10 @@ class WebSocketConnection(asyncio.Protocol):
 
     def _send_ping(self) -> None:
         """Ask whether the client is there, unless the last such question was not answered."""
+        is_late = self._loop.time() - self._ping_due > self._ping_s / 2  # nobody can answer an event loop that stands
+        if self._is_silent and is_late:
+            self._ask_again()
+            return
         if self._is_silent and not self._is_paused:
             self._wire.fail(CloseCode.INTERNAL_ERROR, "no answer to a ping")
             self._end(1006)
@@ -343,7 +348,11 @@ class WebSocketConnection(asyncio.Protocol):
             self._is_silent = True
             self._wire.send_ping(b"")
             self._flush()
-            self._ping = self._loop.call_later(self._ping_s, self._send_ping)
+            self._ask_again()
+
+    def _ask_again(self) -> None:
+        self._ping_due = self._loop.time() + self._ping_s
+        self._ping = self._loop.call_at(self._ping_due, self._send_ping)
 
     # Private: closing
 

@@ -27,7 +27,7 @@ TURNS: Final = (0, 1, 4, 20)
 LATER_S: Final = 0.05
 """And after which time, in seconds."""
 
-WAIT_S: Final = 3.0
+WAIT_S: Final = 10.0
 """How long what was left has to go away by itself, in seconds."""
 
 _DESCRIPTORS: Final = Path("/dev/fd")

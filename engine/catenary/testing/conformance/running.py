@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from catenary.relation import Relation
     from catenary.testing.conformance.case import Case, Subject
 
-SETTLE_S: Final = 5.0
+SETTLE_S: Final = 10.0
 """How long an engine has to close, in seconds."""
 
 
