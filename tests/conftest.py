@@ -34,13 +34,19 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark property tests, so that the long checks can run them alone and with more cases."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark property tests, so that the long checks can run them alone and with more cases.
+
+    Each does the work of a hundred tests, so it has more time than one, unless the command line gives all another time.
+    """
+    has_time = config.getoption("timeout") is not None
     for item in items:
         test: Any = getattr(item, "obj", None)
         if test is None or not is_hypothesis_test(test):
             continue
         item.add_marker(pytest.mark.property)
+        if not has_time and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(90))
 
 
 @pytest.fixture(autouse=True)
