@@ -27,6 +27,7 @@ TURNS: Final = (0, 1, 4, 20)
 LATER_S: Final = 0.05
 """And after which time, in seconds."""
 
+_LOOK_EVERY_S: Final = 0.01
 WAIT_S: Final = 10.0
 """How long what was left has to go away by itself, in seconds."""
 
@@ -77,20 +78,23 @@ async def _cancel(run: asyncio.Future[Any], turns: int | None) -> list[str]:
     for _ in range(turns or 0):
         await asyncio.sleep(0)
     run.cancel()
-    _, waiting = await asyncio.wait([run], timeout=SETTLE_S)
-    if waiting:
+    for _ in _looks(SETTLE_S):
+        if run.done():
+            break
+        await asyncio.wait([run], timeout=_LOOK_EVERY_S)
+    else:
         return ["the run itself, which does not end,"]
     await asyncio.gather(run, return_exceptions=True)  # how it ended is for other checks
     return []
 
 
 async def _tasks_beside(before: set[asyncio.Task[Any]]) -> list[str]:
-    end = time.monotonic() + WAIT_S
-    while True:
+    left: list[asyncio.Task[Any]] = []
+    for _ in _looks(WAIT_S):
         left = [task for task in asyncio.all_tasks() - before if not task.done()]
-        if not left or time.monotonic() > end:
+        if not left:
             break
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(_LOOK_EVERY_S)
     for task in left:
         task.cancel()
     return [f"the task {getattr(task.get_coro(), '__qualname__', task.get_name())}" for task in left]
@@ -120,12 +124,18 @@ def outside() -> set[str]:
 
 def _gone_in_time(before: set[str]) -> list[str]:
     """Give what is there that was not before, once it had the time to go away."""
-    end = time.monotonic() + WAIT_S
-    while True:
+    left: list[str] = []
+    for _ in _looks(WAIT_S):
         left = sorted(outside() - before)
-        if not left or time.monotonic() > end:
-            return left
-        time.sleep(0.01)
+        if not left:
+            break
+        time.sleep(_LOOK_EVERY_S)
+    return left
+
+
+def _looks(seconds: float) -> range:
+    """Give the looks of so many seconds. They are counted, for on a machine that stands still nothing goes away."""
+    return range(round(seconds / _LOOK_EVERY_S) + 1)
 
 
 def _children() -> set[int]:

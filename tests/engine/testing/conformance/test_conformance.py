@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,9 +28,7 @@ assert catenary_components.__doc__
 
 
 @pytest.fixture(autouse=True)
-def _tidy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(leftovers, "WAIT_S", 0.2)
-    monkeypatch.setattr(leftovers, "SETTLE_S", 0.2)
+def _tidy() -> Iterator[None]:
     broken.Threaded.stop.clear()
     yield
     broken.Threaded.stop.set()
@@ -92,8 +91,11 @@ test_a_sound_endpoint = conformance(broken.Listener)
     ],
 )  # fmt: skip
 def test_each_check_finds_the_component_that_breaks_it(
-    component: type[Component[Any]], check_name: str, told: str
+    component: type[Component[Any]], check_name: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if check_name == "a cancelled run leaves nothing behind":  # for ever
+        monkeypatch.setattr(leftovers, "WAIT_S", 0.2)
+        monkeypatch.setattr(leftovers, "SETTLE_S", 0.2)
     said = found(component)
     assert told in said[check_name]
     others = {"the schema is valid", *CHECKS} - {check_name}
@@ -106,7 +108,7 @@ ASKED = Case(
     routers=[{"from": {"path": "x"}}],
     drive=lambda endpoint: asyncio.gather(*(endpoint.ask(data) for data in ("one", "two"))),  # type: ignore[attr-defined]
     data=["one", "two"],
-    timeout_s=0.5,
+    timeout_s=15,
 )
 test_a_sound_endpoint_that_is_asked = conformance(broken.Asking, cases=[ASKED])
 
@@ -123,9 +125,11 @@ test_a_sound_endpoint_that_is_asked = conformance(broken.Asking, cases=[ASKED])
     ],
 )
 def test_an_endpoint_that_is_asked_shows_what_it_does_wrong(
-    component: type[Component[Any]], check_name: str, told: str
+    component: type[Component[Any]], check_name: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = found(component, cases=[ASKED])
+    if component is broken.Holding:
+        monkeypatch.setattr(leftovers, "WAIT_S", 0.2)
+    said = found(component, cases=[dataclasses.replace(ASKED, timeout_s=0.5) if component is broken.Deaf else ASKED])
     assert told in said[check_name]
     assert set(said) == {check_name}
 
