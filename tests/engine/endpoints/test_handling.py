@@ -60,11 +60,26 @@ async def test_without_processors_the_answer_is_empty(run):
     assert (answer.body, answer.status, answer.headers) == (None, None, {})
 
 
-async def test_without_wait_the_answer_is_empty_at_once(run):
-    slow = {"a": {"type": "delay", "configuration": {"delayMs": 30}}}
-    endpoint = await run(chain(slow, [router(wait=False)]))
+class Hold:
+    """A function that keeps messages until it is over."""
+
+    def __init__(self):
+        self.is_over = asyncio.Event()
+
+    async def __call__(self, ctx, msg):
+        await self.is_over.wait()
+        return "Success", msg
+
+
+HELD = {"a": {"type": "functions", "configuration": {"functionName": "hold"}}}
+
+
+async def test_without_wait_the_answer_is_empty_at_once(engine, run):
+    engine.function("hold")(hold := Hold())
+    endpoint = await run(chain(HELD, [router(wait=False)]))
     exchange = await endpoint.send("/x", {"a": 1})
     assert (exchange.answer.body, exchange.outcome, endpoint.in_flight) == (None, None, 1)
+    hold.is_over.set()
     await endpoint.idle()
     assert endpoint.in_flight == 0
 
@@ -98,15 +113,13 @@ async def test_the_first_end_is_the_answer(run):
     assert answer.body == '{"b":1}'
 
 
-async def test_the_first_end_is_answered_while_the_rest_goes_on(run):
-    nodes = {
-        "a": ECHO["a"],
-        "b": script("return {msg: {b: 1}}"),
-        "c": {"type": "delay", "configuration": {"delayMs": 50}},
-    }
+async def test_the_first_end_is_answered_while_the_rest_goes_on(engine, run):
+    engine.function("hold")(hold := Hold())
+    nodes = {"a": ECHO["a"], "b": script("return {msg: {b: 1}}"), "c": HELD["a"]}
     endpoint = await run(chain(nodes, [router(answer="first")], [("a", "True", "b"), ("a", "True", "c")]))
     assert (await endpoint.send("/x")).answer.body == '{"b":1}'
     assert endpoint.in_flight == 1
+    hold.is_over.set()
 
 
 async def test_when_no_end_is_the_first_the_policy_is_that_of_the_last(run):
@@ -511,12 +524,16 @@ async def test_an_endpoint_in_debug_mode_has_its_runs_in_debug_mode(engine, run)
 # Back-pressure
 
 
-async def test_more_messages_than_it_takes_are_refused(run):
-    slow = {"a": {"type": "delay", "configuration": {"delayMs": 30}}}
-    endpoint = await run(chain(slow, configuration={"maxInFlight": 2}))
-    answers = [exchange.answer for exchange in await asyncio.gather(*(endpoint.send("/x") for _ in range(3)))]
-    assert [answer.status for answer in answers] == [None, None, 503]
-    assert "maxInFlight" in answers[2].body
+async def test_more_messages_than_it_takes_are_refused(engine, run):
+    engine.function("hold")(hold := Hold())
+    endpoint = await run(chain(HELD, configuration={"maxInFlight": 2}))
+    taken = [asyncio.ensure_future(endpoint.send("/x")) for _ in range(2)]
+    await asyncio.sleep(0)
+    refused = (await endpoint.send("/x")).answer
+    assert refused.status == 503
+    assert "maxInFlight" in refused.body
+    hold.is_over.set()
+    assert [(await one).answer.status for one in taken] == [None, None]
     assert (await endpoint.send("/x")).answer.status is None
 
 

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from tests.engine.endpoints.conftest import Probe, chain, probe
+from tests.programs import eventually
 
 from catenary import Engine
 from catenary.registry import Registry
@@ -49,23 +50,19 @@ def at(server: str, kind: str = "probe"):
     return chain(type=kind, configuration={"server": server})
 
 
-async def eventually(holds):
-    async with asyncio.timeout(5):
-        while not holds():  # noqa: ASYNC110 - a keeper tells of its endpoint alone
-            await asyncio.sleep(0.001)
-
-
 async def test_it_is_started_while_the_other_one_runs_which_is_stopped_then(engine):
     engine.load(at("one"))
     async with engine:
         before = probe(engine)
-        before.spawn(asyncio.sleep(0.05))
+        is_answered = asyncio.Event()
+        before.spawn(is_answered.wait())
         engine.reload(at("two"))
         await eventually(lambda: probe(engine) is not before)
         assert before.in_flight
         assert (await probe(engine).send("/x")).answer.body == '{"x":1}'
         (status,) = engine.endpoints.status()
         assert status.state == "connected"
+        is_answered.set()
         await engine.endpoints.settled()
         assert not before.in_flight
         assert probe(engine).instead_of is None
@@ -96,10 +93,12 @@ async def test_what_is_wanted_while_one_takes_over_is_what_runs_in_the_end(engin
     engine.load(at("one"))
     async with engine:
         before = probe(engine)
-        before.spawn(asyncio.sleep(0.02))
+        is_answered = asyncio.Event()
+        before.spawn(is_answered.wait())
         for server in ("two", "three"):
             engine.reload(at(server))
             await eventually(lambda: probe(engine) is not before)
+        is_answered.set()
         await engine.endpoints.settled()
         assert probe(engine).name == "three"
         engine.remove("c")
