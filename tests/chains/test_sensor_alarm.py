@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parents[2] / "chains"
 FILE = FOLDER / "sensor-alarm.yaml"
+PATIENT = ("--config", "report.readTimeoutMs=15000")
 HOT = '{"deviceId": "boiler-7", "temperature": 82.5}'
 
 
@@ -31,7 +32,9 @@ def api() -> Generator[tuple[RecordingApi, str]]:
 
 
 def run(url: str, *args: str) -> Result:
-    return CliRunner().invoke(main, ["run", str(FILE), "--config", f"report.url={url}", *args], catch_exceptions=False)
+    return CliRunner().invoke(
+        main, ["run", str(FILE), "--config", f"report.url={url}", *PATIENT, *args], catch_exceptions=False
+    )
 
 
 def test_a_hot_reading_is_reported_and_logged(api: tuple[RecordingApi, str]) -> None:
