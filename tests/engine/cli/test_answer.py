@@ -47,6 +47,7 @@ metadata:
     - {id: ask, type: wait}
   connections: []
 """
+pytestmark = pytest.mark.timeout(90)  # each starts programs, which takes most of its time
 Start = Callable[..., "tuple[subprocess.Popen[str], str]"]
 
 
@@ -129,7 +130,7 @@ def test_another_process_answers(start: Start, store: Path) -> None:
     assert (wrong.exit_code, "relation 'Maybe' is none of" in wrong.stderr) == (1, True)
     given = catenary("answer", run_id[:8], "approve", "--as", "ann", "-d", '{"amount": 4}', "--store", store)
     assert (given.exit_code, given.stderr) == (0, "answered; the process of the run goes on\n")
-    out, _ = process.communicate(timeout=15)
+    out, _ = process.communicate(timeout=30)
     assert (process.returncode, json.loads(out)) == (0, {"paid": 4, "by": "ann", "site": "north"})
     again = catenary("answer", run_id, "approve", "--as", "ann", "--store", store)
     assert (again.exit_code, "was answered already by ann" in again.stderr) == (1, True)
@@ -140,7 +141,7 @@ def test_another_process_answers(start: Start, store: Path) -> None:
 def test_a_run_goes_on_when_its_process_is_gone(start: Start, store: Path, how: signal.Signals) -> None:
     process, run_id = start(CHAIN)
     process.send_signal(how)
-    out, told = process.communicate(timeout=15)
+    out, told = process.communicate(timeout=30)
     killed = how == signal.SIGKILL
     assert (process.returncode, out) == (-9 if killed else 6, "")
     assert killed or f"catenary answer {run_id} approve" in told
@@ -155,7 +156,7 @@ def test_a_run_goes_on_when_its_process_is_gone(start: Start, store: Path, how: 
 def test_what_waits_in_a_loop_is_interrupted_and_cannot_go_on(start: Start, store: Path) -> None:
     process, run_id = start(LOOP)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=15)
+    process.communicate(timeout=30)
     assert process.returncode == 130
     given = catenary("answer", run_id, "ask", "--store", store)
     assert (given.exit_code, "its run was stopped" in given.stderr) == (1, True)
@@ -164,7 +165,7 @@ def test_what_waits_in_a_loop_is_interrupted_and_cannot_go_on(start: Start, stor
 def test_what_waits_in_a_loop_of_a_killed_process_is_refused_with_the_reason(start: Start, store: Path) -> None:
     process, run_id = start(LOOP)
     process.kill()
-    process.communicate(timeout=15)
+    process.communicate(timeout=30)
     given = catenary("answer", run_id, "ask", "--visit", "1", "--store", store)
     assert given.exit_code == 1
     assert "the process of its run is gone, and it waits inside a loop" in given.stderr
@@ -196,7 +197,7 @@ def statuses(store: Path, *options: str) -> dict[str, str]:
 
 def test_a_run_that_waits_is_paused_in_the_history(start: Start, store: Path) -> None:
     process, run_id = start(CHAIN, "--record")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while run_id not in statuses(store) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert statuses(store, "--status", "paused") == {run_id: "paused"}
@@ -208,11 +209,11 @@ def test_a_run_that_waits_is_paused_in_the_history(start: Start, store: Path) ->
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_recorded_run_that_went_on_as_another_one_says_so(start: Start, store: Path, how: signal.Signals) -> None:
     process, run_id = start(CHAIN, "--record")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while run_id not in statuses(store) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(how)
-    process.communicate(timeout=15)
+    process.communicate(timeout=30)
     assert catenary("answer", run_id, "approve", "--as", "ann", "--store", store).exit_code == 0
     listed = json.loads(catenary("runs", "--store", store, "--json").stdout)
     new_id = listed[0]["runId"]
@@ -240,12 +241,12 @@ def test_a_run_that_was_not_recorded_goes_on_without_a_record_unless_asked(start
 
 def test_the_trace_of_a_run_that_waits_says_so(start: Start, store: Path) -> None:
     process, run_id = start(CHAIN, "--record")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while "waits for an answer" not in catenary("trace", run_id, "--store", store).stdout:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=15)
+    process.communicate(timeout=30)
     told = catenary("trace", run_id, "--store", store).stdout
     assert "   Paused, in " in told
     assert "processing paused" not in told
@@ -259,7 +260,7 @@ def test_a_run_that_goes_on_here_finds_the_chains_that_it_runs(start: Start, sto
     )
     process, run_id = start(chain, "--chains", str(tmp_path))
     process.kill()
-    process.communicate(timeout=15)
+    process.communicate(timeout=30)
     answer = ["answer", run_id, "approve", "--as", "ann", "--store", store, "--set", "global.site=south"]
     given = catenary(*answer, "--chains", tmp_path)
     assert (given.exit_code, given.stdout) == (0, "10\n"), given.stderr

@@ -137,11 +137,13 @@ def test_watch_checks_again_when_a_file_changes_until_it_is_interrupted(hot: Pat
         assert process.stderr is not None
         assert process.stderr.readline() == "1 file checked: no errors, no warnings\n"
         assert "watching" in process.stderr.readline()
-        hot.write_text(hot.read_text().replace('"exprFilter"', '"exprFilters"'))
+        changed = hot.with_suffix(".new")
+        changed.write_text(hot.read_text().replace('"exprFilter"', '"exprFilters"'))
+        changed.replace(hot)  # at once: nobody reads half of it
         assert "exprFilters" in process.stdout.readline()
         assert process.stderr.readline().startswith("1 file checked: 1 error")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=10)
+        process.communicate(timeout=15)
         assert process.returncode == 130
 
 

@@ -75,7 +75,7 @@ class Terminal:
 
     def end(self) -> int:
         self.type("\x04")
-        code = self.process.wait(timeout=10)
+        code = self.process.wait(timeout=15)
         os.close(self._side)
         return code
 
@@ -193,7 +193,7 @@ def test_wrong_commands_are_told(line: str, said: str, capsys: pytest.CaptureFix
 def test_quit_ends(terminal: Terminal) -> None:
     terminal.type(":quit\r")
 
-    assert terminal.process.wait(timeout=10) == 0
+    assert terminal.process.wait(timeout=15) == 0
 
 
 # Completion

@@ -231,7 +231,7 @@ def test_sigterm_ends_a_command_with_143() -> None:
     @group.command("wait")
     def wait() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(5)
+        time.sleep(30)
 
     before = signal.getsignal(signal.SIGTERM)
     assert CliRunner().invoke(group, ["wait"]).exit_code == 143
@@ -258,7 +258,7 @@ def test_sigterm_unwinds(tmp_path: Path) -> None:
         "import os, signal, time, click\nfrom catenary.cli._group import CommandGroup\n"
         "group = CommandGroup('catenary')\n"
         "@group.command('x')\ndef x():\n"
-        "    try:\n        os.kill(os.getpid(), signal.SIGTERM); time.sleep(5)\n"
+        "    try:\n        os.kill(os.getpid(), signal.SIGTERM); time.sleep(30)\n"
         "    finally:\n        click.echo('cleaned up')\n"
         "group(['x'])"
     )

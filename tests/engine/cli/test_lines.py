@@ -28,22 +28,23 @@ if TYPE_CHECKING:
 LINES = '{"t": 1}\r\n\n{"t": 50}\n   \n{"t": 3}'
 
 
-async def results_of(delays: list[float], *, jobs: int) -> list[tuple[str, int]]:
+async def results_of(rounds: list[int], *, jobs: int) -> list[tuple[str, int]]:
     written: list[tuple[str, int]] = []
 
     async def run(line: bytes, number: int) -> str:
-        await asyncio.sleep(delays[number - 1])
+        for _ in range(rounds[number - 1]):
+            await asyncio.sleep(0)
         return line.decode()
 
-    lines = (str(number).encode() for number in range(1, len(delays) + 1))
+    lines = (str(number).encode() for number in range(1, len(rounds) + 1))
     await LineRunner(run, lambda result, number: written.append((result, number)), jobs=jobs).all(lines)
     return written
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 50])
 async def test_results_come_in_the_order_of_the_lines(jobs: int) -> None:
-    delays = [0.03, 0, 0.01, 0, 0.02] * 4
-    assert await results_of(delays, jobs=jobs) == [(str(n), n) for n in range(1, 21)]
+    rounds = [60, 0, 20, 0, 40] * 4
+    assert await results_of(rounds, jobs=jobs) == [(str(n), n) for n in range(1, 21)]
 
 
 async def test_no_more_than_so_many_run_at_once() -> None:
@@ -84,7 +85,7 @@ async def test_a_result_is_written_before_the_next_line_comes() -> None:
 
     def lines() -> Iterator[bytes]:
         yield b"1"
-        asyncio.run_coroutine_threadsafe(asyncio.wait_for(seen.wait(), 5), loop).result()
+        asyncio.run_coroutine_threadsafe(asyncio.wait_for(seen.wait(), 15), loop).result()
         yield b"2"
 
     def write(_result: None, number: int) -> None:
@@ -123,7 +124,7 @@ async def test_cancelling_writes_what_is_done_and_stops_the_rest() -> None:
             last.set()
         if number == 2:
             try:
-                await asyncio.sleep(9)
+                await asyncio.sleep(60)
             finally:
                 stopped.append(number)
 
@@ -235,7 +236,7 @@ def test_signals_keep_what_is_done(chain_file: Callable[..., Path], number: sign
             told.append(process.stderr.readline())
         process.send_signal(number)
         out, err = process.stdout.read(), process.stderr.read()
-        process.wait(10)
+        process.wait(15)
     assert process.returncode == exit_code, (told, err)
     assert len(json.loads(first + out)) == 2
     assert "2 runs done" in err

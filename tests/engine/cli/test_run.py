@@ -267,7 +267,7 @@ def test_a_failed_run_exits_with_1_and_its_error(call: Call, hot: Path) -> None:
 
 
 def test_a_run_that_takes_too_long_exits_with_1(call: Call, chain_file: Callable[..., Path]) -> None:
-    result = call("run", chain_file([("s", "testCli/sleep", {})]), "-d", "5", "--timeout", "50ms", "--format", "json")
+    result = call("run", chain_file([("s", "testCli/sleep", {})]), "-d", "60", "--timeout", "50ms", "--format", "json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["status"] == "cancelled"
     assert result.stderr.startswith("error: ")
@@ -300,7 +300,7 @@ def test_signals_cancel_the_run_and_let_it_clean_up(
         "import asyncio, os, signal, sys\nfrom catenary import Component, register\nfrom catenary.cli import main\n"
         "@register('sleep', category='test')\nclass Sleep(Component):\n"
         "    async def run(self, ctx, msg):\n"
-        "        try:\n            print('asleep', flush=True)\n            await asyncio.sleep(9)\n"
+        "        try:\n            print('asleep', flush=True)\n            await asyncio.sleep(60)\n"
         "        finally:\n            print('awake', flush=True)\n"
         "main(['run', sys.argv[1], '--trace'])"
     )
@@ -311,7 +311,7 @@ def test_signals_cancel_the_run_and_let_it_clean_up(
         assert process.stdout is not None
         assert process.stdout.readline() == "asleep\n"
         process.send_signal(number)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=15)
     assert process.returncode == exit_code, err
     assert out == "awake\n"
     assert ("interrupted" in err) is (exit_code == 130)
@@ -432,7 +432,7 @@ def test_an_interrupt_ends_the_wait_for_input(hot: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "waits\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(15) == 130
         assert process.stderr is not None
         assert process.stderr.read().strip() == "interrupted"
 

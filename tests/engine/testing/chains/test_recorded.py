@@ -17,11 +17,18 @@ from catenary.testing.chains import read_suite, run_case
 from catenary.testing.chains.recorded import case_of, suite_text, with_case
 
 
+def patient(chain):
+    """Have the calls of a chain wait as long as it takes."""
+    start = "type: restApiCall, configuration: {"
+    assert start in chain
+    return chain.replace(start, f"{start}readTimeoutMs: 15000, ")
+
+
 def recorded(data, answer, **metadata):
     """Run the chain against an API. Returns: the record of the run."""
     recorder = MemoryRecorder()
     with serve(RecordingApi(default=answer)) as server, Engine({"site": "north"}) as engine:
-        chain = engine.load(CHAIN.replace("http://127.0.0.1:9", server.url))
+        chain = engine.load(patient(CHAIN.replace("http://127.0.0.1:9", server.url)))
         chain.run_sync(data, recorder=recorder, **metadata)
     return recorder.records[0]
 
@@ -70,7 +77,7 @@ async def test_what_a_join_has_stopped_comes_to_no_end_in_the_case_either(tmp_pa
     api = RecordingApi({"/a": {"from": "a"}, "/b": Answer(body={"from": "b"}, delay_s=60)})
     with serve(api) as server:
         async with Engine() as engine:
-            await engine.load(STOPPING.replace("URL", server.url)).run({}, recorder=recorder)
+            await engine.load(patient(STOPPING.replace("URL", server.url))).run({}, recorder=recorder)
     case = case_of(recorder.records[0], Registry())
     assert case["mocks"]["b"] == {"silent": True, "delay": "1h"}
     suite = read_suite(put(tmp_path, suite_text(case, {}), STOPPING))
@@ -87,7 +94,7 @@ def test_nodes_of_chains_inside_are_named_with_their_chain():
     async def run():
         with serve(RecordingApi(default={"t": 1})) as server:
             async with Engine({"site": "n"}) as engine:
-                engine.load(CHAIN.replace("http://127.0.0.1:9", server.url))
+                engine.load(patient(CHAIN.replace("http://127.0.0.1:9", server.url)))
                 await engine.load(outer).run({"t": 50}, recorder=recorder)
 
     asyncio.run(run())
