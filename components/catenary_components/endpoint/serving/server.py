@@ -167,7 +167,7 @@ class HttpServer:
         ):
             connection.transport.abort()
         elif connection.phase == DISCARD:
-            if self._is_over(connection.since, _LINGER_S):
+            if connection.cycle is None and self._is_over(connection.since, _LINGER_S):
                 connection.close()
         elif connection.phase == IDLE:
             if connection.cycle is None and self._is_over(connection.since, limits.idle_timeout_s):

@@ -550,6 +550,23 @@ async def test_a_broken_request_behind_a_good_one_closes_after_its_answer() -> N
     assert b"connection: close\r\n" in answer
 
 
+async def test_a_broken_request_cuts_off_no_answer_before_it_however_long_that_takes(monkeypatch: Any) -> None:
+    monkeypatch.setattr("catenary_components.endpoint.serving.server._LINGER_S", 0.01)
+    goes_on = asyncio.Event()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        await goes_on.wait()
+        await echo(scope, receive, send)
+
+    async with serving(slow, QUICK) as (server, port):
+        asking = asyncio.create_task(said(port, GET + b"\x00\x00\r\n\r\n"))
+        await until(lambda: server.connections)
+        late = server.ticks + 10
+        await until(lambda: server.ticks > late)
+        goes_on.set()
+        assert bodies(await asking) == [b"GET /a  "]
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
