@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.engine.runtime.stepping import stepped
 
 from catenary import End, Engine, Message
 
@@ -19,17 +20,17 @@ def seen(engine: Engine) -> list[str]:
     """Register functions that say `True` or `False` late; gives what they tell."""
     seen: list[str] = []
 
-    async def late(ctx: Any, relation: str, seconds: float) -> str:
+    async def late(ctx: Any, relation: str, *, comes: bool = True) -> str:
         try:
-            await asyncio.sleep(seconds)
+            await (asyncio.sleep(0.02) if comes else asyncio.Event().wait())
         except asyncio.CancelledError:
             seen.append(f"{ctx.node_id} stopped")
             raise
         return relation
 
-    engine.function("lateTrue")(lambda ctx, msg: late(ctx, "True", 0.02))
-    engine.function("lateFalse")(lambda ctx, msg: late(ctx, "False", 0.02))
-    engine.function("never")(lambda ctx, msg: late(ctx, "True", 5))
+    engine.function("lateTrue")(lambda ctx, msg: late(ctx, "True"))
+    engine.function("lateFalse")(lambda ctx, msg: late(ctx, "False"))
+    engine.function("never")(lambda ctx, msg: late(ctx, "True", comes=False))
     return seen
 
 
@@ -105,10 +106,13 @@ def test_no_ids_are_a_failure(send: Callable[..., End], configuration: dict[str,
     assert (end.relation, str(end.error)) == ("Failure", "nodeIds is empty")
 
 
-async def test_a_cancelled_run_leaves_no_task(load: Load, engine: Engine, seen: list[str]) -> None:
+def test_a_cancelled_run_leaves_no_task(load: Load, seen: list[str]) -> None:
     chain = load([("g:groupFilter", {"nodeIds": "n"}), ("n:functions", {"functionName": "never"})])
-    before = asyncio.all_tasks()
-    outcome = await chain.run(MESSAGE, timeout=0.05)
-    assert (outcome.status, seen) == ("cancelled", ["n stopped"])
-    assert asyncio.all_tasks() == before
-    await engine.close()
+
+    async def out_of_time() -> str:
+        before = asyncio.all_tasks()
+        outcome = await chain.run(MESSAGE, timeout=20)  # sooner than the group's 30 s
+        assert asyncio.all_tasks() == before
+        return outcome.status
+
+    assert (stepped(out_of_time()), seen) == ("cancelled", ["n stopped"])
