@@ -20,6 +20,7 @@ GRACE_S: Final = 10.0
 """How long runs in flight may go on."""
 
 _CLEAN_UP_S: Final = 0.5  # for runs that were cancelled
+_CLEAN_UP_TURNS: Final = 20  # of the event loop, which they have also when it stood still for all of that time
 
 
 class Stops:
@@ -70,6 +71,7 @@ class Stops:
             version.stop_runs(CANCELLED, stopped)
         try:
             if busy and not await _until_idle(busy, _CLEAN_UP_S):
+                await _turns_until_idle(busy)
                 for version in busy:
                     _log_busy(version)
         finally:  # also when the task that stops is that of a run on these chains, and has just been cancelled
@@ -95,6 +97,13 @@ async def _until_idle(versions: list[Chain], within_s: float) -> bool:
             return False
         await busy[0].idle(rest_s)
     return True
+
+
+async def _turns_until_idle(versions: list[Chain]) -> None:
+    for _ in range(_CLEAN_UP_TURNS):
+        if not any(version.runs for version in versions):
+            break
+        await asyncio.sleep(0)
 
 
 def _log_busy(version: Chain) -> None:

@@ -13,6 +13,7 @@ from tests.programs import eventually
 
 from catenary import SUCCESS, Component, Config, Engine, option, register
 from catenary.errors import ChainError, ChainInvalid, EngineError
+from catenary.life import stopping
 
 
 class TracedConfig(Config):
@@ -485,6 +486,28 @@ async def test_node_that_does_not_let_itself_be_cancelled_holds_up_nobody_for_lo
     await asyncio.wait_for(engine.stop("c", grace_s=0), 15)
     assert "do not let themselves be cancelled" in caplog.text
     leave.set()
+    assert (await run).status == "cancelled"
+
+
+async def test_node_that_was_cancelled_cleans_up_also_when_the_event_loop_stood_still(engine, log, monkeypatch):
+    monkeypatch.setattr(stopping, "_CLEAN_UP_S", 0.0)
+    entered = asyncio.Event()
+
+    async def careful(ctx, msg):
+        try:
+            entered.set()
+            await asyncio.Event().wait()
+        finally:
+            await turns(5)
+            log.append("clean")
+
+    whole = definition({"s": careful})
+    whole["metadata"]["nodes"].append(node("a1"))
+    engine.load(whole)
+    run = asyncio.create_task(engine.run("c", "x"))
+    await entered.wait()
+    await engine.stop("c", grace_s=0)
+    assert log[2:] == ["clean", "close a1"]
     assert (await run).status == "cancelled"
 
 
