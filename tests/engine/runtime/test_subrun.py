@@ -9,6 +9,7 @@ from tests.engine.runtime.kit import END, Kind, SlowOpen, flow, join, line, load
 
 from catenary import SUCCESS, Message
 from catenary.errors import EngineError
+from catenary.runtime import run as run_module
 from catenary.runtime.context import opening_context
 
 
@@ -305,7 +306,9 @@ def test_loop_that_came_by_each_serves_the_sub_run(engine):
     assert ways(outcome) == ["w Success", "w Success"]
 
 
-async def test_short_sub_runs_one_after_the_other_let_others_run(engine):
+async def test_short_sub_runs_one_after_the_other_let_others_run(engine, monkeypatch):
+    monkeypatch.setattr(run_module, "SLICE_S", 0.001)
+
     async def many(ctx, msg):
         for _ in range(3000):
             await ctx.run_node("b", msg)
