@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Final, cast
 
 from catenary.expr.kinds import EvaluationError, bounded_integer, kind_of
@@ -16,19 +16,24 @@ UNITS: Final = 1_000_000
 """Units of one evaluation: one for each element that a predicate is put to, or that is made, or for 64 characters."""
 
 SECONDS: Final = 5.0
-"""How long predicates may be evaluated: one step of them may itself look through a long list."""
+"""Processor time that predicates may take: one step of them may itself look through a long list."""
 
 _FLAT: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class Budget:
-    """Counts the work of one evaluation of an expression that has predicates or `let`."""
+    """Counts the work of one evaluation of an expression that has predicates or `let`.
 
-    __slots__ = ("deadline", "left")
+    All of it is done in one thread, whose processor time counts. The clock on the wall is looked at first, as that
+    costs less: before it has come so far, no thread has used up as much.
+    """
+
+    __slots__ = ("began", "deadline", "left")
 
     def __init__(self) -> None:
         self.left = UNITS
         self.deadline = 0.0  # not known before somebody asks for it
+        self.began = 0.0
 
     def enter(self, name: str, items: Json) -> list[Json]:
         """Pay for all steps of a predicate, and give the list it is put to.
@@ -44,13 +49,32 @@ class Budget:
 
     def timed(self, items: list[Json]) -> Iterator[Json]:
         """Give the elements one by one. Raises: EvaluationError: when there is no more time."""
-        if not self.deadline:
-            self.deadline = monotonic() + SECONDS
-        deadline = self.deadline
+        deadline = self.deadline or self.start(SECONDS)
         for item in items:
             if monotonic() > deadline:
-                raise EvaluationError(f"time budget exceeded: the expression takes longer than {SECONDS:g} s")
+                deadline = self.prolong(SECONDS, "expression")
             yield item
+
+    def start(self, seconds: float) -> float:
+        """Begin to count time. Returns: when to look whether all of it was used."""
+        self.began = thread_time()
+        self.deadline = monotonic() + seconds
+        return self.deadline
+
+    def prolong(self, seconds: float, what: str) -> float:
+        """Go on when time has passed in which nothing was done, as on a machine that stood still.
+
+        Returns:
+            When to look again.
+
+        Raises:
+            EvaluationError: When all the time was used.
+        """
+        left = seconds - (thread_time() - self.began)
+        if left <= 0:
+            raise EvaluationError(f"time budget exceeded: the {what} takes longer than {seconds:g} s")
+        self.deadline = monotonic() + left
+        return self.deadline
 
     def spend(self, units: int) -> None:
         """Use up some units. Raises: EvaluationError: when there are no more."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
+from collections.abc import Callable
 
 import pytest
 
 from catenary.errors import ExpressionError
-from catenary.expr import Environment, Expression, budget
+from catenary.expr import Document, Environment, Expression, PythonExpression, budget
+from catenary.expr.document import run as document_run
 from catenary.expr.program import compile_program
+from catenary.expr.python import operators as python_operators
 from catenary.expr.reference import evaluate
 from catenary.message import Message
 
@@ -50,10 +54,10 @@ def doubled(step: str, start: str, times: int = 64) -> str:
 )
 def test_work_and_memory_are_bounded(source: str) -> None:
     expression = Expression.compile(source)
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(ExpressionError):
         expression.evaluate(Message(""))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_let_cannot_make_values_grow_exponentially() -> None:
@@ -149,3 +153,22 @@ def test_predicates_that_look_through_long_lists_end_in_time(monkeypatch: pytest
     message = Message({"l": list(range(40_000))})
     with pytest.raises(ExpressionError, match="time budget exceeded"):
         Expression.compile("count(msg.l, max(msg.l) < 0 or # in msg.l)").evaluate(message)
+
+
+@pytest.mark.parametrize(
+    ("compiled", "gives"),
+    [
+        (lambda: Expression.compile("count(1..100, # > 50)").evaluate, 50),
+        (lambda: PythonExpression.compile("sum([x for x in range(100)])").call, 4950),
+        (lambda: Document.compile("{% for x in range(100) %}{{ x % 2 }}{% endfor %}").render, "01" * 50),
+    ],
+    ids=["expression", "python", "document"],
+)
+def test_time_in_which_the_machine_stands_still_is_not_counted(
+    compiled: Callable[[], Callable[[Message], object]], gives: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = compiled()
+    hours = itertools.count(step=3600.0)
+    for module in (budget, python_operators, document_run):
+        monkeypatch.setattr(module, "monotonic", lambda: next(hours))
+    assert run(Message("{}")) == gives

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from catenary.message import Message
 
 SECONDS: Final = 2.0
-"""How long a document may take."""
+"""Processor time that a document may take."""
 
 MAX_DEPTH: Final = 20
 """How deep documents may include each other."""
@@ -34,17 +34,17 @@ current_run: ContextVar[Run | None] = ContextVar("document_run", default=None)
 class Work(Budget):
     """What one rendering may use up: steps, values that are made, and time."""
 
-    __slots__ = ("ends_at",)
+    __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__()
-        self.ends_at = monotonic() + SECONDS
+        self.start(SECONDS)
 
     def step(self) -> None:
         """Pay for a round of a loop. Raises: EvaluationError: when nothing is left, or no time."""
         self.spend(1)
-        if monotonic() > self.ends_at:
-            raise EvaluationError(f"time budget exceeded: the document takes longer than {SECONDS:g} s")
+        if monotonic() > self.deadline:
+            self.prolong(SECONDS, "document")
 
     def charge(self, value: Json) -> Json:
         """Pay for a value that was made, at any depth, and give it back."""

@@ -30,11 +30,10 @@ class Work(Budget):
 
     def look(self) -> None:
         """Look at the clock. Raises: EvaluationError: when there is no more time."""
-        now = monotonic()
         if not self.deadline:
-            self.deadline = now + SECONDS
-        elif now > self.deadline:
-            raise EvaluationError(f"time budget exceeded: the expression takes longer than {SECONDS:g} s")
+            self.start(SECONDS)
+        elif monotonic() > self.deadline:
+            self.prolong(SECONDS, "expression")
 
 
 def size_of(value: Json, most: int = MAX_ITEMS) -> int:
