@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from time import perf_counter
+from time import process_time
 
 import pytest
 from click.testing import CliRunner
@@ -105,9 +105,9 @@ def test_what_is_no_run_of_the_chain_is_refused(record, tmp_path, content, told)
 def test_very_large_chains_are_laid_out_quickly():
     careful = place(line_of(20))
     assert careful.labels
-    began = perf_counter()
+    began = process_time()
     layout = place(line_of(10_000))
-    assert perf_counter() - began < 15
+    assert process_time() - began < 15
     assert len(layout.boxes) == 10_000 > LARGE
     places = [(at.left, at.top) for _, at in layout.boxes]
     assert len(set(places)) == len(places)

@@ -68,10 +68,10 @@ def test_a_text_too_long_for_the_pattern_is_refused() -> None:
 
 
 def test_what_is_let_through_is_quick() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     assert not regex.pattern_of("a*b*c")("a" * 360)
     assert not regex.pattern_of("a*b")("a" * 7_000)
-    assert time.monotonic() - began < 3
+    assert time.process_time() - began < 3
 
 
 def test_with_re2_no_pattern_runs_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,10 +128,10 @@ def test_a_search_with_re2_takes_time_in_proportion_to_the_text(monkeypatch: pyt
     regex.pattern_of.cache_clear()
     regex.finder_of.cache_clear()
     expression = Expression.compile(r"msg.s matches '^(([a-z])+.)+[A-Z]([a-z])+$' or msg.s matches '(x+x+)+y'")
-    began = time.monotonic()
+    began = time.process_time()
     assert not expression.evaluate(Message({"s": "a" * 300_000}))
     assert not expression.evaluate(Message({"s": "x" * 300_000}))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_without_the_extra_ordinary_patterns_work_and_dangerous_ones_name_it() -> None:

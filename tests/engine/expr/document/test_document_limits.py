@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -70,9 +70,9 @@ GROWING = "{% set ns = namespace(v='aaaaaaaaaaaaaaaa', l=[1, 2], d={}) %}{% for 
     ],
 )
 def test_what_would_take_for_ever_or_all_memory_is_stopped(source: str) -> None:
-    began = monotonic()
+    began = process_time()
     assert attempt(source)
-    assert monotonic() - began < 6
+    assert process_time() - began < 6
 
 
 @pytest.mark.parametrize(

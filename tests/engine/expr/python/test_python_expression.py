@@ -291,11 +291,11 @@ BOMBS = [
 def test_nothing_takes_for_ever_or_fills_the_memory(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (budget, python_operators):
         monkeypatch.setattr(module, "SECONDS", 0.2)
-    began = time.monotonic()
+    began = time.process_time()
     data = {"l": list(range(10_000)), "m": list(range(10_000))}
     with pytest.raises(ExpressionError):
         value(source, data)
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_the_payload_is_never_changed() -> None:

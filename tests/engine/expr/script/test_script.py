@@ -371,10 +371,10 @@ def test_without_the_package_one_sentence_says_what_to_install(monkeypatch: pyte
 )
 def test_a_built_in_function_cannot_take_for_ever(source: str) -> None:
     script = Script.compile(source)
-    began = time.monotonic()
+    began = time.thread_time()
     with pytest.raises(ScriptError, match="RangeError"):
         script.call(Message("{}"))
-    assert time.monotonic() - began < 2
+    assert time.thread_time() - began < 2
 
 
 @pytest.mark.parametrize(
