@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -120,7 +121,9 @@ def _wait_started(server: uvicorn.Server, thread: threading.Thread) -> None:
 
 
 def free_port() -> int:
-    """Give a port of the loopback address on which nothing listens at present."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Give a port of the loopback address on which nothing listens at present, and which no client gets by chance."""
+    while True:
+        port = random.SystemRandom().randrange(15_000, 32_000)  # below those that systems give to clients
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
