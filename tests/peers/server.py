@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import random
@@ -11,10 +12,13 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from tests.programs import runs
 
 REQUIRED = "CATENARY_PEERS"
 """The environment variable; `required` makes a server that is not installed a failure rather than a skip."""
@@ -36,7 +40,7 @@ class Server:
     package: ClassVar[str]
     user: ClassVar[str] = ""
     farewell: ClassVar[signal.Signals] = signal.SIGTERM
-    deadline_s: ClassVar[float] = 15.0
+    deadline_s: ClassVar[float] = 40.0
 
     def __init__(self) -> None:
         self.port = free_port()
@@ -90,15 +94,16 @@ class Server:
         self._end(self.farewell)
 
     def kill(self) -> None:
-        """End the process at once and without a farewell to its clients."""
-        for pid in self._processes():
+        """End the process at once and without a farewell to its clients. Nothing of it is left then."""
+        pids = self._halted()
+        for pid in pids:
             _signal(pid, signal.SIGKILL)
         self._end(signal.SIGKILL)
+        self._wait_until(lambda: not any(runs(pid) for pid in pids), "it does not end")
 
     def freeze(self) -> None:
         """Stop all of it where it stands: connections stay open and nobody answers."""
-        for pid in self._processes():
-            _signal(pid, signal.SIGSTOP)
+        self._halted()
 
     def thaw(self) -> None:
         """Let a frozen server go on."""
@@ -158,6 +163,22 @@ class Server:
         """Give the ids of the process and of all below it, the parents first."""
         return descendants(self._process.pid) if self.is_running and self._process else []
 
+    def _halted(self) -> list[int]:
+        """Stop all processes, those that start others first, so that none is missed. Returns: their ids."""
+        halted: list[int] = []
+        while new := [pid for pid in self._processes() if pid not in halted]:
+            _signal(new[0], signal.SIGSTOP)
+            self._wait_until(lambda: not _is_at_work(new[0]), "it does not stop")
+            halted.append(new[0])
+        return halted
+
+    def _wait_until(self, holds: Callable[[], bool], trouble: str) -> None:
+        deadline = time.monotonic() + self.deadline_s
+        while not holds():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{self.package}: {trouble}")
+            time.sleep(0.005)
+
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None
         if process is None:
@@ -171,15 +192,23 @@ class Server:
 
 
 def free_port() -> int:
-    """Give a port of 127.0.0.1 on which nobody listens, out of those that no client gets by chance."""
+    """Give a port of 127.0.0.1 on which nobody listens, out of those that no client gets by chance.
+
+    As long as this process runs no other test process of the machine is given it, also while nobody listens there.
+    """
+    folder = Path(tempfile.gettempdir()) / f"catenary-ports-{os.geteuid()}"
+    folder.mkdir(exist_ok=True)
     while True:
         port = random.SystemRandom().randrange(15_000, 32_000)
-        with socket.socket() as probe:
-            try:
+        place = os.open(folder / str(port), os.O_CREAT | os.O_RDWR)  # which is closed with the process
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
+        except OSError:
+            os.close(place)
+            continue
+        return port
 
 
 def accepts(port: int) -> bool:
@@ -217,6 +246,15 @@ def descendants(pid: int) -> list[int]:
     for one in found:
         found += children.get(one, [])
     return found
+
+
+def _is_at_work(pid: int) -> bool:
+    """Tell whether any thread of a process goes on."""
+    states: list[str] = []
+    for status in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with suppress(OSError, IndexError):  # it has ended meanwhile
+            states.append(status.read_text().rpartition(")")[2].split()[0])
+    return any(state not in "TtZX" for state in states)
 
 
 def _signal(pid: int, what: signal.Signals) -> None:

@@ -23,7 +23,8 @@ from tests.peers.mariadb import MariaDb
 from tests.peers.nginx import Nginx
 from tests.peers.postgres import Postgres
 from tests.peers.redis import Redis
-from tests.peers.server import accepts, descendants, program
+from tests.peers.server import accepts, descendants, free_port, program
+from tests.programs import runs
 
 
 def test_postgres_takes_statements_and_keeps_its_port_and_data_when_killed(postgres: Postgres) -> None:
@@ -69,14 +70,14 @@ def test_nginx_passes_requests_on_with_and_without_tls(nginx_before: Callable[..
 
 
 def test_a_frozen_server_keeps_connections_open_and_answers_again_when_thawed(redis_server: Redis) -> None:
-    with socket.create_connection(("127.0.0.1", redis_server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", redis_server.port), timeout=15) as client:
         redis_server.freeze()
         client.settimeout(0.2)
         client.sendall(b"PING\r\n")
         with pytest.raises(TimeoutError):
             client.recv(64)
         redis_server.thaw()
-        client.settimeout(5)
+        client.settimeout(15)
         assert client.recv(64).startswith(b"-NOAUTH")
 
 
@@ -92,6 +93,7 @@ def test_a_program_that_is_missing_is_a_failure_where_servers_are_required(monke
         program("no-such-program", "nothing-server")
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_no_server_outlives_the_process_that_started_it(how: signal.Signals, tmp_path: Path) -> None:
     program("redis-server", Redis.package)
@@ -108,11 +110,29 @@ def test_no_server_outlives_the_process_that_started_it(how: signal.Signals, tmp
     starter.send_signal(how)
     starter.wait()
     starter.stdout.close()
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+    deadline = time.monotonic() + 30
+    while runs(int(pid)) and time.monotonic() < deadline:
         time.sleep(0.01)
     shutil.rmtree(folder)
     assert not accepts(int(port))
+
+
+def test_a_port_is_given_to_one_test_process_only() -> None:
+    port = free_port()
+    text = (
+        "import random\nfrom tests.peers.server import free_port\n"
+        f"ports = iter([{port}, *range(15_000, 32_000)])\n"
+        "random.SystemRandom.randrange = lambda *_: next(ports)\nprint(free_port())\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", text], cwd=root, capture_output=True, text=True, check=True)
+    assert int(done.stdout) != port
+
+
+def test_nothing_of_a_frozen_server_goes_on(postgres: Postgres) -> None:
+    postgres.freeze()
+    for pid in descendants(postgres._process.pid):  # type: ignore[union-attr]
+        assert Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def test_the_processes_below_a_process_are_found() -> None:
