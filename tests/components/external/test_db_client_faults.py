@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from tests.peers.mariadb import MariaDb
 from tests.peers.postgres import Postgres
+from tests.programs import eventually
 
 from catenary import Engine
 from catenary.chain import Chain
@@ -304,6 +306,32 @@ async def test_a_statement_of_sqlite_is_stopped_and_its_batch_rolled_back(tmp_pa
         chain = load(engine, dsn, sql, batch="${msg}", params=["${msg}", "${msg}"], timeoutMs=300, poolSize=1)
         assert isinstance(cause(await chain.run([1, 2])), TooSlow)
         assert (await load(engine, dsn, "select * from half").run({})).message.value == []
+
+
+async def test_cancelled_while_a_file_of_sqlite_is_opened_it_leaves_no_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_open, opened = threading.Event(), threading.Event(), sqlite3.connect
+
+    def open_slowly(*args: Any, **options: Any) -> Any:
+        begun.set()
+        may_open.wait(15)
+        return opened(*args, **options)
+
+    threads = threading.active_count()
+    async with Engine(roots=[tmp_path]) as engine:
+        chain = load(engine, "sqlite:///x.db", "select 1 as n")
+        monkeypatch.setattr(sqlite3, "connect", open_slowly)
+        task = asyncio.ensure_future(chain.run({}))
+        await eventually(begun.is_set)
+        task.cancel()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not task.done()
+        may_open.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await eventually(lambda: threading.active_count() <= threads)
 
 
 async def test_a_locked_file_of_sqlite_fails_and_may_be_tried_again(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import select
 import sqlite3
 import ssl
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
@@ -98,6 +99,13 @@ def driver_for(address: Address) -> Driver:
     return {"sqlite": Sqlite, "postgres": Postgres, "mysql": MySql}[address.dialect](address)
 
 
+async def _over(task: asyncio.Future[Any]) -> None:
+    """Wait until something is done, however often this is cancelled."""
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task})
+
+
 class Sqlite(Driver):
     """SQLite by aiosqlite: every connection has a thread of its own."""
 
@@ -120,7 +128,14 @@ class Sqlite(Driver):
         # a wait for a lock could not be interrupted, so it is not left to SQLite
         connecting = aiosqlite.connect(name, uri=is_file, timeout=0, isolation_level=None)
         connecting._thread.daemon = True  # a program that closes no engine ends all the same
-        return await connecting
+        opening = asyncio.ensure_future(connecting)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:  # the thread tells this event loop that it is done, and has to find it
+            await _over(opening)
+            if opening.exception() is None:
+                await _over(asyncio.ensure_future(connecting.close()))
+            raise
 
     async def prepare(self, connection: Any) -> None:
         """Have foreign keys hold, which SQLite leaves out unless it is told, and no statement reach other files."""
