@@ -27,6 +27,8 @@ CATENARY = [sys.executable, "-c", "from catenary.cli import main; main()"]
 COMMAND = '{"action": "turn_on", "target": "lamp", "value": null}'
 TALK = '{"reply": "Good morning."}'
 
+pytestmark = pytest.mark.timeout(60)  # some start a program
+
 
 @dataclass
 class House:

@@ -111,7 +111,7 @@ class Runner:
         """End what runs to the end of the page."""
         if self._server is not None:
             self._server.terminate()
-            self._server.wait(15)
+            self._server.wait(30)
             self._server = None
 
     def run(self, snippet: Snippet) -> None:
@@ -203,7 +203,7 @@ class Runner:
             self._server = subprocess.Popen(
                 ["bash", "-c", command], env=self._environment(), stdout=opened, stderr=opened, text=True
             )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while (found := re.search(r"(http://\S+)\s+the API", log.read_text())) is None:
             assert time.monotonic() < deadline and self._server.poll() is None, log.read_text()
             time.sleep(0.05)

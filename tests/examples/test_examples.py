@@ -65,6 +65,9 @@ error
 }
 
 
+pytestmark = pytest.mark.timeout(60)  # each starts a program
+
+
 def output_of(name: str) -> str:
     command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

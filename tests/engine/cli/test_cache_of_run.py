@@ -25,7 +25,7 @@ def counting(tmp_path: Path) -> Path:
 def test_values_outlive_the_process_when_they_are_kept_in_redis(
     call: Callable[..., Result], counting: Path, redis_server: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CATENARY_CACHE_URL", redis_server.url)
+    monkeypatch.setenv("CATENARY_CACHE_URL", f"{redis_server.url}?socket_timeout=20")
     assert json.loads(call("run", counting, "-d", "{}").output) == {"n": 1}
     assert json.loads(call("run", counting, "-d", "{}").output) == {"n": 2}
     monkeypatch.delenv("CATENARY_CACHE_URL")
