@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from tests.programs import eventually
 
 from catenary_components.ai.tools.builtin.paths import WorkFolder
 
@@ -25,6 +26,11 @@ class Limits(dict[float, asyncio.Timeout]):
     def __call__(self, seconds: float | None) -> asyncio.Timeout:
         limit = self[seconds or 0] = asyncio.Timeout(None)
         return limit
+
+    async def end(self, seconds: float) -> None:
+        """Have the time be over; a program may run before its limit is set."""
+        await eventually(lambda: seconds in self)
+        self[seconds].reschedule(asyncio.get_running_loop().time())
 
 
 @pytest.fixture
@@ -129,7 +135,7 @@ async def test_a_command_that_takes_too_long_is_told(shop: Shop) -> None:
 async def test_a_command_whose_time_is_over_is_ended_with_all_that_it_started(shop: Shop, limits: Limits) -> None:
     task = asyncio.create_task(_bash(shop, "echo before; (sleep 60; touch late) & sleep 61", timeout=30))
     await _runs("60", "61")
-    limits[30].reschedule(asyncio.get_running_loop().time())
+    await limits.end(30)
     text = await task
     assert "Exit Code: -1\nError: the command took longer than 30 s" in text
     assert _output(text) == "before"
@@ -139,7 +145,7 @@ async def test_a_command_whose_time_is_over_is_ended_with_all_that_it_started(sh
 async def test_what_does_not_mind_being_asked_to_end_is_killed(shop: Shop, limits: Limits) -> None:
     task = asyncio.create_task(_bash(shop, "(trap '' TERM; sleep 64) & sleep 65", timeout=30))
     await _runs("64", "65")
-    limits[30].reschedule(asyncio.get_running_loop().time())
+    await limits.end(30)
     await task
     await _gone("64")
     await _gone("65")
