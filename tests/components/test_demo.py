@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from catenary.cli import main
 from catenary_components import demo
+
+
+@pytest.fixture(autouse=True)
+def _patient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the API of the demo answer in 15 seconds rather than in 2."""
+    chain = json.loads(demo.CHAIN.read_text())
+    for node in chain["metadata"]["nodes"]:
+        if node["type"] == "restApiCall":
+            node["configuration"]["readTimeoutMs"] = 15_000
+    (tmp_path / "chain.json").write_text(json.dumps(chain))
+    monkeypatch.setattr(demo, "CHAIN", tmp_path / "chain.json")
 
 
 def test_the_demo_shows_all_ways_through_the_chain() -> None:

@@ -314,7 +314,7 @@ async def slow_client(engine: Engine, buffer_bytes: int) -> tuple[asyncio.Stream
 
 
 async def test_a_slow_reader_that_takes_what_it_gets_is_not_cut_off() -> None:
-    async with talking(ws_chain(sessionKey="k", writeTimeout=0.5, heartbeat=0)) as engine:
+    async with talking(ws_chain(sessionKey="k", writeTimeout=2, heartbeat=0)) as engine:
         reader, writer = await slow_client(engine, 65536)
 
         async def read() -> None:
@@ -326,7 +326,7 @@ async def test_a_slow_reader_that_takes_what_it_gets_is_not_cut_off() -> None:
         await until(lambda: len(sessions))
         for _ in range(3):
             await sessions.push("k", b"x" * 8_000_000)
-        assert asyncio.get_running_loop().time() - begun > 1
+        assert asyncio.get_running_loop().time() - begun > 2
         reading.cancel()
         writer.transport.abort()
 
