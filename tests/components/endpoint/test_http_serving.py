@@ -280,6 +280,7 @@ async def test_the_document_of_a_table_without_keys_has_no_schemes() -> None:
 # A proxy in front
 
 
+@pytest.mark.timeout(60)  # much goes through, and a server is started
 async def test_behind_nginx_requests_uploads_and_event_streams_get_through(nginx_before: Any) -> None:
     engine = Engine()
     engine.load(chain([router("POST", "/in/:id")], maxBodyBytes=50_000_000, readTimeout=0))

@@ -18,6 +18,7 @@ from catenary.errors import ChainInvalid
 from catenary.outcome import Outcome
 
 KINDS = ["sqlite", "postgres", "mariadb"]
+pytestmark = pytest.mark.timeout(60)  # the first test of a kind installs and starts its server
 
 
 class Bench:
@@ -530,5 +531,5 @@ engine = Engine()
 engine.load({"ruleChain": {"id": "c"}, "metadata": {"nodes": [node]}})
 print(engine.run_sync("c", {}).message.data)
 """
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=15, check=False)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, '[{"n":1}]\n', "")

@@ -11,6 +11,7 @@ from tests.components.external.test_db_client import KINDS, Bench
 
 from catenary import Engine
 
+pytestmark = pytest.mark.timeout(60)  # the first test of a kind installs and starts its server
 COUNT = "with recursive n(i) as (select 1 union all select i + 1 from n where i < {}) select i from n"
 
 
