@@ -119,7 +119,7 @@ def _limit_rows() -> list[tuple[str, str]]:
         ("a string that is made", f"{kinds.MAX_TEXT:,} characters"),
         ("a list that is made", f"{kinds.MAX_ITEMS:,} elements"),
         ("steps of predicates and elements made by one evaluation", f"{budget.UNITS:,}"),
-        ("time of an evaluation with predicates", f"{budget.SECONDS:g} s"),
+        ("processor time of an evaluation with predicates", f"{budget.SECONDS:g} s"),
         ("a regular expression", f"{regex.MAX_PATTERN:,} characters"),
         ("a file that `include` reads", f"{environment.max_file_bytes:,} bytes"),
         ("time of one call of a script", f"{environment.script_timeout_s:g} s"),

@@ -18,22 +18,25 @@ UNITS: Final = 1_000_000
 SECONDS: Final = 5.0
 """Processor time that predicates may take: one step of them may itself look through a long list."""
 
+FREE_S: Final = 0.01
+"""So long on the clock nobody asks for processor time, which takes as long as a short expression does."""
+
 _FLAT: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class Budget:
     """Counts the work of one evaluation of an expression that has predicates or `let`.
 
-    All of it is done in one thread, whose processor time counts. The clock on the wall is looked at first, as that
-    costs less: before it has come so far, no thread has used up as much.
+    All of it is done in one thread, whose processor time counts, but for the first 10 ms on the clock. The clock is
+    looked at first, as that costs less: before it has come so far, no thread has used up as much.
     """
 
     __slots__ = ("began", "deadline", "left")
+    began: float  # processor time; there once it was asked for
 
     def __init__(self) -> None:
         self.left = UNITS
         self.deadline = 0.0  # not known before somebody asks for it
-        self.began = 0.0
 
     def enter(self, name: str, items: Json) -> list[Json]:
         """Pay for all steps of a predicate, and give the list it is put to.
@@ -49,20 +52,16 @@ class Budget:
 
     def timed(self, items: list[Json]) -> Iterator[Json]:
         """Give the elements one by one. Raises: EvaluationError: when there is no more time."""
-        deadline = self.deadline or self.start(SECONDS)
+        if not self.deadline:
+            self.deadline = monotonic() + FREE_S
+        deadline = self.deadline
         for item in items:
             if monotonic() > deadline:
                 deadline = self.prolong(SECONDS, "expression")
             yield item
 
-    def start(self, seconds: float) -> float:
-        """Begin to count time. Returns: when to look whether all of it was used."""
-        self.began = thread_time()
-        self.deadline = monotonic() + seconds
-        return self.deadline
-
     def prolong(self, seconds: float, what: str) -> float:
-        """Go on when time has passed in which nothing was done, as on a machine that stood still.
+        """Go on when less processor time was used than time has passed, as on a machine that stood still.
 
         Returns:
             When to look again.
@@ -70,7 +69,10 @@ class Budget:
         Raises:
             EvaluationError: When all the time was used.
         """
-        left = seconds - (thread_time() - self.began)
+        now = thread_time()
+        if not hasattr(self, "began"):
+            self.began = now
+        left = seconds - (now - self.began)
         if left <= 0:
             raise EvaluationError(f"time budget exceeded: the {what} takes longer than {seconds:g} s")
         self.deadline = monotonic() + left

@@ -172,3 +172,17 @@ def test_time_in_which_the_machine_stands_still_is_not_counted(
     for module in (budget, python_operators, document_run):
         monkeypatch.setattr(module, "monotonic", lambda: next(hours))
     assert run(Message("{}")) == gives
+
+
+def test_short_evaluations_do_not_ask_for_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked() -> float:
+        raise AssertionError("asking takes as long as a short evaluation")
+
+    monkeypatch.setattr(budget, "FREE_S", 60.0)
+    monkeypatch.setattr(python_operators, "FREE_S", 60.0)
+    monkeypatch.setattr(document_run, "FREE_S", 60.0)
+    monkeypatch.setattr(budget, "thread_time", asked)
+    message = Message({"xs": [1, 2, 3]})
+    assert Expression.compile("count(msg.xs, # > 1)").evaluate(message) == 2
+    assert PythonExpression.compile("[x for x in msg.xs if x > 1]").call(message) == [2, 3]
+    assert Document.compile("{% for x in msg.xs %}{{ x }}{% endfor %}").render(message) == "123"

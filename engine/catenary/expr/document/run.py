@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from jinja2 import Undefined
 from jinja2.runtime import Context
 
-from catenary.expr.budget import Budget
+from catenary.expr.budget import FREE_S, Budget
 from catenary.expr.environment import VARIABLES, output_of, record
 from catenary.expr.kinds import EvaluationError, TextMap
 
@@ -38,7 +38,7 @@ class Work(Budget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.start(SECONDS)
+        self.deadline = monotonic() + FREE_S
 
     def step(self) -> None:
         """Pay for a round of a loop. Raises: EvaluationError: when nothing is left, or no time."""

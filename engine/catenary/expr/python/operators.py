@@ -8,7 +8,7 @@ from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from catenary.expr.budget import SECONDS, Budget
+from catenary.expr.budget import FREE_S, SECONDS, Budget
 from catenary.expr.kinds import MAX_BITS, MAX_ITEMS, EvaluationError, bounded_integer, bounded_text, kind_of
 from catenary.expr.text import text_of
 
@@ -30,9 +30,10 @@ class Work(Budget):
 
     def look(self) -> None:
         """Look at the clock. Raises: EvaluationError: when there is no more time."""
+        now = monotonic()
         if not self.deadline:
-            self.start(SECONDS)
-        elif monotonic() > self.deadline:
+            self.deadline = now + FREE_S
+        elif now > self.deadline:
             self.prolong(SECONDS, "expression")
 
 
