@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
-from math import ceil
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from catenary import ResourceError
-from catenary_components.endpoint.patience import pause
+from catenary.patience import pause, within
 from catenary_components.endpoint.routing import LINGER_S, RouteTable
 from catenary_components.endpoint.serving.limits import Limits
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 HOST_SERVER: Final = "server"
 """`ref://server` stands for the server of the host program."""
 _BORROW_S: Final = 3.0
-_LOOK_S: Final = 0.1
 _CLOSE_S: Final = 10.0
 _KEY: Final = "catenary_components.endpoint.listening"
 
@@ -185,17 +182,15 @@ class Listeners:
         Raises:
             ResourceError: When none comes.
         """
-        looks = ceil(_BORROW_S / _LOOK_S)  # rather than a deadline: nobody lends while the event loop stands still
-        while not (found := [self._lent[name] for name in names if name in self._lent]):
-            if not looks:
-                raise ResourceError(
-                    f"node resource not found id={names[0][1]}",
-                    hint="ref:// names another endpoint of the chain, or `server`; is that one running?",
-                )
-            looks -= 1
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_S):
+        try:
+            async with within(_BORROW_S):
+                while not (found := [self._lent[name] for name in names if name in self._lent]):
                     await self._news.wait()
+        except TimeoutError:
+            raise ResourceError(
+                f"node resource not found id={names[0][1]}",
+                hint="ref:// names another endpoint of the chain, or `server`; is that one running?",
+            ) from None
         loan = found[0]
         for place in self._places.values():
             if place.listener is not None and place.listener is loan.listener:

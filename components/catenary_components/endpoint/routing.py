@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from catenary import EngineError
+from catenary.patience import later
 from catenary_components.endpoint.paths import Path
-from catenary_components.endpoint.patience import later
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

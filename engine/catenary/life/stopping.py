@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import Future
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from catenary.patience import within
 from catenary.runtime.cancelling import CANCELLED
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ GRACE_S: Final = 10.0
 """How long runs in flight may go on."""
 
 _CLEAN_UP_S: Final = 0.5  # for runs that were cancelled
-_CLEAN_UP_TURNS: Final = 20  # of the event loop, which they have also when it stood still for all of that time
 
 
 class Stops:
@@ -60,7 +61,9 @@ class Stops:
                 version.retired = True
             if any(version.runs for version in versions):
                 await self._pool.put_off(versions)
-            await _until_idle(versions, end - monotonic())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(end - monotonic()):
+                    await _until_idle(versions)
         finally:  # also when whoever waits is cancelled: then the time is over
             await self._finish(chains, versions)
 
@@ -70,8 +73,10 @@ class Stops:
         for version in busy:
             version.stop_runs(CANCELLED, stopped)
         try:
-            if busy and not await _until_idle(busy, _CLEAN_UP_S):
-                await _turns_until_idle(busy)
+            if busy:
+                with suppress(TimeoutError):
+                    async with within(_CLEAN_UP_S):
+                        await _until_idle(busy)
                 for version in busy:
                     _log_busy(version)
         finally:  # also when the task that stops is that of a run on these chains, and has just been cancelled
@@ -88,22 +93,10 @@ class Stops:
             self._pool.forget(chain.id)
 
 
-async def _until_idle(versions: list[Chain], within_s: float) -> bool:
-    """Wait until no run is on any of these versions. Returns: whether that is so."""
-    end = monotonic() + within_s
+async def _until_idle(versions: list[Chain]) -> None:
+    """Wait until no run is on any of these versions. Has no time limit: who waits has."""
     while busy := [version for version in versions if version.runs]:
-        rest_s = end - monotonic()
-        if rest_s <= 0:
-            return False
-        await busy[0].idle(rest_s)
-    return True
-
-
-async def _turns_until_idle(versions: list[Chain]) -> None:
-    for _ in range(_CLEAN_UP_TURNS):
-        if not any(version.runs for version in versions):
-            break
-        await asyncio.sleep(0)
+        await busy[0].idle(None)
 
 
 def _log_busy(version: Chain) -> None:

@@ -6,30 +6,16 @@ import asyncio
 import time
 from typing import Any
 
+import pytest
 from tests.components.endpoint.ws_chains import client, door, script, talking, until, ws_chain
 from tests.engine.runtime.stepping import stepped
 
+from catenary import ResourceError
 from catenary_components._pushing import while_taken
-from catenary_components.endpoint.patience import later, pause
+from catenary_components.endpoint.listening import Listeners
+from catenary_components.endpoint.routing import RouteTable
 
 ECHO = [script("echo", "return {msg, metadata, msgType}")]
-
-
-def test_time_that_the_event_loop_stood_still_does_not_count() -> None:
-    async def wait() -> None:
-        loop: Any = asyncio.get_running_loop()
-        told: list[str] = []
-        later(0.1, lambda: told.append("over"))
-        pausing = asyncio.create_task(pause(0.1))
-        await asyncio.sleep(0)
-        loop.now += 100
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert (told, pausing.done()) == ([], False)
-        await asyncio.sleep(0.1)
-        assert (told, pausing.done()) == (["over"], True)
-
-    stepped(wait())
 
 
 def test_a_peer_is_not_given_up_for_what_it_did_not_take_while_the_event_loop_stood_still() -> None:
@@ -71,3 +57,25 @@ async def test_who_speaks_while_the_event_loop_stands_still_was_not_silent_for_t
             stand_still()
             await ws.send(str(number))
             assert await ws.recv() == str(number)
+
+
+def test_who_borrows_waits_also_while_many_others_lend() -> None:
+    async def wait() -> None:
+        listeners, table = Listeners(), RouteTable()
+        borrowing = asyncio.create_task(listeners.borrow("me", ("", "mine")))
+        for number in range(100):
+            await asyncio.sleep(0)
+            listeners.lend("other", ("", str(number)), RouteTable(), None)
+        await asyncio.sleep(1)
+        listeners.lend("owner", ("", "mine"), table, None)
+        assert await borrowing == (table, None)
+
+    stepped(wait())
+
+
+def test_who_borrows_what_nobody_lends_is_told() -> None:
+    async def wait() -> None:
+        with pytest.raises(ResourceError, match="node resource not found"):
+            await Listeners().borrow("me", ("", "mine"))
+
+    stepped(wait())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from catenary.component import TimeLimit
 from catenary.jsontext import dumps
+from catenary.patience import within
 from catenary.reasons import reason_of
 from catenary_components.ai.spans import span
 from catenary_components.ai.tools.large import json_text
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 GRACE_S: Final = 1.0
 """Seconds that a tool gets to clean up when it is cancelled."""
-_MOMENTS: Final = 20
-"""In how many parts it gets them: where the event loop stands still for longer, that takes one part and not all."""
 LONGEST_WAIT_S: Final = 30.0
 """Seconds between two tries of a call, at most; the first wait is one second, each further one twice as long."""
 
@@ -210,9 +209,9 @@ async def _stop(task: asyncio.Task[CallResult]) -> bool:
     """Cancel a tool and give it a moment to clean up. Returns: whether it has ended."""
     task.cancel()
     try:
-        for _ in range(_MOMENTS):
-            if not task.done():
-                await asyncio.wait((task,), timeout=GRACE_S / _MOMENTS)
+        with suppress(TimeoutError):
+            async with within(GRACE_S):
+                await asyncio.wait((task,))
     finally:
         if not task.done():
             _left.add(task)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from catenary.errors import CatenaryError
+from catenary.patience import within
 from catenary.testing.conformance.running import SETTLE_S, drive, engine_for, messages, run_case
 
 if TYPE_CHECKING:
@@ -78,11 +79,10 @@ async def _cancel(run: asyncio.Future[Any], turns: int | None) -> list[str]:
     for _ in range(turns or 0):
         await asyncio.sleep(0)
     run.cancel()
-    for _ in _looks(SETTLE_S):
-        if run.done():
-            break
-        await asyncio.wait([run], timeout=_LOOK_EVERY_S)
-    else:
+    with suppress(TimeoutError):
+        async with within(SETTLE_S):
+            await asyncio.wait([run])
+    if not run.done():
         return ["the run itself, which does not end,"]
     await asyncio.gather(run, return_exceptions=True)  # how it ended is for other checks
     return []
