@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _START_TIMEOUT_S = 15.0
 _STOP_TIMEOUT_S = 30.0
+_PORTS_TRIED = 1000
 _KEEP_OPEN_S = 60  # longer than clients do: one that uses a connection again must not find it just closed
 
 
@@ -121,9 +122,14 @@ def _wait_started(server: uvicorn.Server, thread: threading.Thread) -> None:
 
 
 def free_port() -> int:
-    """Give a port of the loopback address on which nothing listens at present, and which no client gets by chance."""
-    while True:
+    """Give a port of the loopback address on which nothing listens at present, and which no client gets by chance.
+
+    Raises:
+        EngineError: When there is none, as where programs may not listen.
+    """
+    for _ in range(_PORTS_TRIED):
         port = random.SystemRandom().randrange(15_000, 32_000)  # below those that systems give to clients
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
+    raise EngineError("there is no free port of 127.0.0.1")

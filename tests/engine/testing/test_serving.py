@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from catenary.errors import EngineError
-from catenary.testing import RecordingApi, serve
+from catenary.testing import RecordingApi, serve, serving
 
 
 async def test_a_port_may_be_named(client, free_port):
@@ -26,6 +26,16 @@ def test_a_port_in_use_is_told():
             serve(RecordingApi(), port=port),
         ):
             pass
+
+
+def test_where_programs_may_not_listen_there_is_no_free_port(monkeypatch):
+    class Closed(socket.socket):
+        def bind(self, address):
+            raise PermissionError(address)
+
+    monkeypatch.setattr(serving.socket, "socket", Closed)
+    with pytest.raises(EngineError, match="no free port"):
+        serving.free_port()
 
 
 def test_a_missing_server_names_the_extra(monkeypatch):
