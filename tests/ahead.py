@@ -14,6 +14,7 @@ def jump(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
     What is due by then happens in the next rounds of the loop, in the order of its times. So a test that wants a limit
     to be over need not have a short one, which what comes before might reach, too.
+    It is for single tests; `tests.skipping` is for whole modules, and `STEPPING` for what needs no sockets or programs.
     """
     ahead: dict[asyncio.AbstractEventLoop, float] = {}
 

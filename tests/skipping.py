@@ -1,4 +1,8 @@
-"""An event loop whose time can be moved forward, for limits that are to be over only when all is as it should be."""
+"""An event loop whose time can be moved forward, for limits that are to be over only when all is as it should be.
+
+It is for modules that wait for programs or sockets. Where nothing does, `STEPPING` has no time of the machine at all;
+for single tests there is the fixture `jump` of `tests.ahead`.
+"""
 
 from __future__ import annotations
 

@@ -654,10 +654,12 @@ def test_threads_run_a_chain_while_it_is_reloaded_again_and_again(engine):
     with ThreadPoolExecutor(4) as threads:
         runs = [threads.submit(run, number) for number in range(4)]
         all_there.wait(15)
-        for _ in range(100):
-            engine.reload(whole)
-            engine.reload_node("c", whole["metadata"]["nodes"][0])
-        over.set()
+        try:
+            for _ in range(100):
+                engine.reload(whole)
+                engine.reload_node("c", whole["metadata"]["nodes"][0])
+        finally:
+            over.set()
         for done in runs:
             done.result()
     assert engine.get("c").version == 201
